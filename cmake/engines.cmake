@@ -1,0 +1,30 @@
+# The same sources on two other machines: the simulator and the explorer.
+# W_HOOKED turns every atomic access into a call to the engine (src/base/atomic_hooks.h).
+
+# weft_engine(NAME DEFINITIONS ... SOURCES ...) makes a static library NAME. The engine's own files
+# are built as the rest; the files in which a switch stands keep their flags.
+function(weft_engine name)
+  cmake_parse_arguments(arg "" "" "DEFINITIONS;SOURCES" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src
+    ${PROJECT_SOURCE_DIR}/include)
+  target_compile_definitions(${name} PUBLIC W_HOOKED ${arg_DEFINITIONS})
+  target_link_libraries(${name} PUBLIC weft_flags Threads::Threads)
+  # Directory-scoped: the property set in library.cmake holds only where it was set.
+  set_source_files_properties(${weft_switch_sources} PROPERTIES
+    COMPILE_OPTIONS "${weft_switch_flags}")
+endfunction()
+
+file(GLOB engine_common CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/src/base/*.c
+  ${PROJECT_SOURCE_DIR}/src/arch/*.c ${PROJECT_SOURCE_DIR}/src/arch/*/*.c
+  ${PROJECT_SOURCE_DIR}/src/sched/*.c)
+
+file(GLOB sim_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/sim/*.c)
+# Eight slots instead of 256: a scenario of a few thousand steps fills and wraps them.
+weft_engine(weft_sim DEFINITIONS W_SIM W_RUNQ_CAP=8 SOURCES ${engine_common} ${sim_sources})
+
+# Four slots instead of 256: small enough to try everything, large enough to wrap.
+file(GLOB explore_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/explore/*.c)
+weft_engine(weft_explore DEFINITIONS W_EXPLORE W_RUNQ_CAP=4
+  SOURCES ${engine_common} ${explore_sources})

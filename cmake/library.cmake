@@ -1,0 +1,49 @@
+# libweft, static and shared. Sources by wildcard: adding a file is one act.
+
+file(GLOB weft_sources CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/src/base/*.c
+  ${PROJECT_SOURCE_DIR}/src/arch/*.c ${PROJECT_SOURCE_DIR}/src/arch/*/*.c
+  ${PROJECT_SOURCE_DIR}/src/os/linux/*.c
+  ${PROJECT_SOURCE_DIR}/src/stack/*.c
+  ${PROJECT_SOURCE_DIR}/src/sched/*.c
+  ${PROJECT_SOURCE_DIR}/src/debug/*.c)
+
+# The files in which a context switch stands: rules in src/arch/arch.h. The entry code is with them
+# because LTO loses symbols that only top-level assembly defines.
+set(weft_switch_sources ${PROJECT_SOURCE_DIR}/src/arch/fiber.c
+  ${PROJECT_SOURCE_DIR}/src/arch/x86_64/entry.c ${PROJECT_SOURCE_DIR}/src/arch/aarch64/entry.c)
+set(weft_switch_flags -fno-lto -fno-sanitize=all -fno-stack-protector -mtune=generic)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  list(APPEND weft_switch_flags -march=x86-64)
+else()
+  list(APPEND weft_switch_flags -march=armv8-a)
+endif()
+set_source_files_properties(${weft_switch_sources} PROPERTIES
+  COMPILE_OPTIONS "${weft_switch_flags}")
+
+add_library(weft_objects OBJECT ${weft_sources})
+target_include_directories(weft_objects PRIVATE ${PROJECT_SOURCE_DIR}/src
+  ${PROJECT_SOURCE_DIR}/include)
+target_compile_options(weft_objects PRIVATE -fvisibility=hidden)
+target_link_libraries(weft_objects PRIVATE weft_flags)
+
+add_library(weft_static STATIC $<TARGET_OBJECTS:weft_objects>)
+set_target_properties(weft_static PROPERTIES OUTPUT_NAME weft)
+
+add_library(weft SHARED $<TARGET_OBJECTS:weft_objects>)
+set_target_properties(weft PROPERTIES SOVERSION 0 VERSION ${PROJECT_VERSION}
+  LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/weft.map)
+# nodelete: Ms may sit in the library's code when an application would like to unload it.
+target_link_options(weft PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/weft.map
+  -Wl,-z,relro,-z,now,-z,noexecstack,-z,nodelete ${sanitize_flags})
+
+foreach(lib weft weft_static)
+  target_include_directories(${lib} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  # A frame larger than the guard is caught only in code built so: goroutines run user code.
+  target_compile_options(${lib} INTERFACE -fstack-clash-protection)
+  target_link_libraries(${lib} PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
+endforeach()
+add_library(weft::weft ALIAS weft)
+add_library(weft::weft_static ALIAS weft_static)

@@ -1,0 +1,13 @@
+/* debug/version.c - which weft is running.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/compiler.h"
+
+#include "weft.h"
+
+W_EXPORT const char *weft_version(void)
+{
+        return W_STRINGIFY(WEFT_VERSION_MAJOR) "." W_STRINGIFY(WEFT_VERSION_MINOR) "."
+               W_STRINGIFY(WEFT_VERSION_PATCH);
+}

@@ -1,0 +1,68 @@
+/* os/linux/cpu.c - how many processors there are for us. Contract: os/os.h.
+ *
+ * Called by   the start of the runtime, to choose the number of Ps.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "os/os.h"
+
+#include "os/linux/call.h"
+#include "os/linux/cgroup.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+        SMALL_MASK = 1024,              /* bytes: 8,192 CPUs, as many as kernels have */
+        LARGEST_MASK = 1024 * 1024,
+};
+
+/* Bytes written, or -EINVAL if the kernel's own mask is longer. The raw call, because libc's does
+ * not tell how much was written. */
+static intptr_t read_affinity(unsigned long *mask, size_t size)
+{
+        return W_SYS_AT(W_CALL_AFFINITY, syscall(SYS_sched_getaffinity, 0, size, mask));
+}
+
+static int count_bits(const unsigned long *mask, size_t bytes)
+{
+        int n = 0;
+
+        for (size_t i = 0; i < bytes / sizeof(*mask); i++)
+                n += __builtin_popcountl(mask[i]);
+        return n;
+}
+
+static int count_with_large_mask(void)
+{
+        for (size_t size = 8 * SMALL_MASK; size <= LARGEST_MASK; size *= 2) {
+                size_t page = w_os_page_size();
+                size_t mapped = size > page ? size : page;
+                void  *mask;
+
+                if (w_os_vm_map(&mask, mapped) < 0)
+                        return 0;
+                intptr_t bytes = read_affinity(mask, size);
+                int      n = bytes > 0 ? count_bits(mask, (size_t)bytes) : 0;
+                w_os_vm_unmap(mask, mapped);
+                if (bytes != -EINVAL)
+                        return n;
+        }
+        return 0;
+}
+
+int w_os_cpu_count(void)
+{
+        unsigned long mask[SMALL_MASK / sizeof(unsigned long)];
+        intptr_t      bytes = read_affinity(mask, sizeof(mask));
+        int           n = bytes > 0 ? count_bits(mask, (size_t)bytes) : 0;
+
+        if (bytes == -EINVAL)
+                n = count_with_large_mask();
+        return n > 0 ? n : 1;   /* unknown: one there must be, we are running on it */
+}
+
+int w_os_cpu_quota(void)
+{
+        return w_cgroup_quota("");
+}

@@ -1,0 +1,31 @@
+# Flow tests: walks through several parts at once.
+file(GLOB flow_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.c)
+foreach(file ${flow_tests})
+  weft_add_tests(${file} flow)
+endforeach()
+target_sources(t_flow_switch_registers PRIVATE ${CMAKE_CURRENT_LIST_DIR}/switch_probe.c)
+target_link_libraries(t_flow_switch_registers PRIVATE m)
+
+# C++ code may run on goroutines; only this test needs the language.
+include(CheckLanguage)
+check_language(CXX)
+if(CMAKE_CXX_COMPILER)
+  enable_language(CXX)
+  weft_add_tests(${CMAKE_CURRENT_LIST_DIR}/test_exceptions.cpp flow)
+  target_sources(t_flow_exceptions PRIVATE ${CMAKE_CURRENT_LIST_DIR}/coroutine.c)
+else()
+  message(WARNING "no C++ compiler: flow.exceptions is not built")
+endif()
+
+# gdb cannot follow a program that qemu runs, and sees the sanitizers' frames among ours.
+if(NOT CMAKE_CROSSCOMPILING AND NOT WEFT_SANITIZE)
+  add_executable(gdb_subject ${CMAKE_CURRENT_LIST_DIR}/gdb_subject.c)
+  target_include_directories(gdb_subject PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(gdb_subject PRIVATE weft_static weft_flags)
+  foreach(case running parked fresh)
+    add_test(NAME flow.gdb.${case}
+      COMMAND ${CMAKE_CURRENT_LIST_DIR}/gdb_backtrace ${case} $<TARGET_FILE:gdb_subject>)
+    set_tests_properties(flow.gdb.${case} PROPERTIES
+      TIMEOUT 60 SKIP_RETURN_CODE 77 LABELS flow)
+  endforeach()
+endif()
