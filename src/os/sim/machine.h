@@ -1,0 +1,222 @@
+/* os/sim/machine.h - the state of the simulated machine, shared by the files of os/sim.
+ *
+ * A simulated thread (an M, "m0" the first) is in one of four states:
+ *
+ *   FREE     no thread            -> WAITING  w_os_thread_start (its first step may be late)
+ *   READY    may run; at most one of the READY runs, w_sim.running
+ *                                 -> WAITING  itself, w_sim_wait;  -> ENDED  itself, end of fn
+ *   WAITING  until due_at         -> READY    when the time has come; wakers bring due_at forward
+ *   ENDED    waits to be joined   -> FREE     the joiner
+ *
+ * How the stacks compose. `here` is the place where an M stands while another one runs, on whatever
+ * stack that may be. `born` describes its first stack. Code under test may switch between goroutine
+ * stacks inside an M without telling the simulator, and may be left while it stands on one: `here`
+ * then adopts that stack for as long as it is left, and ASan tells the one who arrives what the
+ * bounds of the stack left behind were. The fibers of goroutines belong to the scheduler under
+ * test: they are valid while the goroutine does not run, `here` while the M does not run, and
+ * neither is read in the other's time.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef W_OS_SIM_MACHINE_H
+#define W_OS_SIM_MACHINE_H
+
+#include "arch/fiber.h"
+#include "base/rand.h"
+#include "base/thread.h"
+#include "os/os.h"
+#include "os/sim/sim.h"
+
+enum { N_STORES = 12 };         /* entries of a store buffer; a full one drains its oldest */
+
+struct sim_store {
+        void                *addr;
+        uint64_t             value;
+        const struct w_site *site;
+        uint8_t              size;
+        bool                 release;
+};
+
+enum sim_state { M_FREE, M_READY, M_WAITING, M_ENDED };
+
+struct sim_m {
+        struct fiber         here;      /* where it stands; valid while it does not run */
+        struct fiber         born;      /* its first stack */
+        enum sim_state       state;
+        uint32_t             slot;      /* index in w_sim.ms */
+        uint32_t             number;    /* of the thread in this run, for log and tid */
+        uint32_t             generation; /* of the slot; tells stale handles */
+        char                 name[16];
+        void               (*fn)(void *);
+        void                *arg;
+        struct thread       *self;      /* what w_self() answers */
+
+        const char          *call;      /* the call it is in; NULL: own code */
+        const void          *word;      /* what it sleeps on, NULL if nothing or already woken */
+        uint32_t             expected;
+        bool                 woken;     /* by somebody, not by the time */
+        int64_t              due_at;    /* WAITING: becomes READY then */
+        struct sim_m        *joining;   /* whom it waits for */
+
+        struct sim_store     stores[N_STORES];
+        uint32_t             n_stores;
+        const void          *last_addr; /* of its last atomic access, for reports */
+        const struct w_site *last_site;
+
+        uint32_t             priority;  /* strategy BY_PRIORITY */
+        struct w_os_sigmask  mask;
+        struct w_os_altstack altstack;
+
+        char                *stack;     /* kept from run to run */
+        size_t               stack_size;
+};
+
+enum sim_strategy { BY_CHANCE, BY_SLICE, BY_PRIORITY };
+
+/* What the seed made of this run. Chances are out of 1024. */
+struct sim_profile {
+        enum sim_strategy strategy;
+        uint32_t          p_switch;     /* BY_CHANCE: per step */
+        uint32_t          slice;        /* BY_SLICE: mean length in steps */
+        uint32_t          patience;     /* longest stretch of one M in steps */
+        uint32_t          p_drain;      /* per step, while anything is buffered */
+        bool              weak;         /* relaxed stores may pass each other */
+        uint32_t          p_spurious;
+        uint32_t          p_late;
+        uint32_t          p_fail;
+};
+
+enum { N_CHANGES = 4 };         /* most priority changes in a run BY_PRIORITY */
+
+struct sim_machine {
+        struct sim_m               *running;    /* NULL: no run */
+        struct fiber                hub;        /* the caller of sim_run() */
+        const struct sim_scenario  *scenario;
+        uint64_t                    seed;
+        uint64_t                    rand;
+        struct sim_profile          profile;
+        struct sim_result          *result;
+        FILE                       *log;
+
+        uint64_t steps, switches, max_steps;
+        int64_t  now;
+        int64_t  next_due_at;           /* no WAITING M is due before */
+        uint64_t ready;                 /* bit per slot */
+        uint32_t n_slots;               /* slots used so far in this run */
+        uint32_t n_started;             /* threads started so far in this run */
+        uint32_t n_buffered;            /* stores in all buffers */
+        uint32_t n_fallible;            /* calls so far that could have failed */
+
+        uint32_t stretch;               /* steps since the last switch */
+        uint32_t slice_left;
+        uint64_t changes[N_CHANGES];    /* steps at which the running M falls to the bottom */
+        uint32_t lowest;                /* the next priority below all others */
+        bool     reconsider;            /* BY_PRIORITY: somebody became ready or changed */
+
+        void   (*on_strike)(void);
+        void   (*on_fault)(void *addr);
+        bool     has_membarrier;
+        size_t   said_len;
+        char     said[1500];            /* what went to w_os_write_err */
+
+        struct sim_m ms[SIM_MAX_THREADS];
+};
+
+extern struct sim_machine w_sim;
+
+/* ---- machine.c: steps and waiting ----------------------------------------------------------- */
+
+/* A point at which anything may happen before the caller goes on. */
+void w_sim_step(void);
+
+/* The same at the entry of an OS call: costs more time and empties the store buffer. */
+void w_sim_call(const char *call);
+/* ... and at its end. */
+void w_sim_return(void);
+
+/* Sleeps until due_at, or until somebody woke it; true if woken. */
+bool w_sim_wait(int64_t due_at);
+
+/* Ends the wait of m, at once or late. */
+void w_sim_wake(struct sim_m *m);
+
+/* Lets somebody else run if there is anybody. */
+void w_sim_give_way(void);
+
+/* READY now, whatever it waited for. */
+void w_sim_become_ready(struct sim_m *m);
+/* WAITING until then. */
+void w_sim_set_due(struct sim_m *m, int64_t due_at);
+/* How long a wake-up or a start takes, by chance nothing. */
+int64_t w_sim_lateness(void);
+
+/* The running M ends; the others go on. */
+W_NORETURN void w_sim_leave_for_good(void);
+/* The run ends, whatever state the others are in. */
+W_NORETURN void w_sim_end_run(void);
+
+/* ---- run.c: threads and the run ------------------------------------------------------------- */
+
+/* Makes a WAITING thread in a free slot; NULL if there is none. */
+struct sim_m *w_sim_m_new(const char *name, size_t stack_size, void (*fn)(void *), void *arg);
+void w_sim_m_free(struct sim_m *m);
+
+static inline bool w_sim_chance(uint32_t of_1024)
+{
+        return w_rand_below(&w_sim.rand, 1024) < of_1024;
+}
+
+/* Should this call fail? */
+static inline bool w_sim_fails(void)
+{
+        uint32_t nth = ++w_sim.n_fallible;
+
+        if (w_sim.scenario->config.fail_at)
+                return nth == w_sim.scenario->config.fail_at;
+        return w_sim.profile.p_fail && w_sim_chance(w_sim.profile.p_fail);
+}
+
+/* ---- choose.c: who runs next ---------------------------------------------------------------- */
+
+void w_sim_profile_draw(const struct sim_config *config);
+/* The M that runs the next step, possibly the running one. Some M is READY. */
+struct sim_m *w_sim_choose_at_step(void);
+/* After the running one gave way or cannot go on. */
+struct sim_m *w_sim_choose_other(void);
+
+/* ---- buffer.c: store buffers ---------------------------------------------------------------- */
+
+void w_sim_buffer_put(struct sim_m *m, const struct sim_store *store);
+/* True if the newest store to addr is still in m's buffer. */
+bool w_sim_buffer_find(const struct sim_m *m, const void *addr, unsigned size, uint64_t *value);
+void w_sim_buffer_drain_all(struct sim_m *m);
+/* Some store of some M reaches memory. */
+void w_sim_buffer_drain_some(void);
+uint64_t w_sim_memory_read(const void *addr, unsigned size);
+void w_sim_memory_write(void *addr, unsigned size, uint64_t value);
+
+/* ---- vm.c ----------------------------------------------------------------------------------- */
+
+void w_sim_vm_reset(void);
+/* Has anybody written to pages that are not mapped any more? */
+bool w_sim_vm_has_strays(void);
+
+/* ---- report.c: log and failure report ------------------------------------------------------- */
+
+void w_sim_log_line(const struct sim_m *m, const struct w_site *site, const char *fmt, ...)
+        W_PRINTF(3, 4);
+/* Costs a test of one pointer when there is no log. */
+#define W_SIM_LOG(m, site, ...) do {                                                            \
+        if (W_UNLIKELY(w_sim.log != NULL))                                                      \
+                w_sim_log_line(m, site, __VA_ARGS__);                                           \
+} while (0)
+
+/* A value for the log, the same in every replay: what looks like an address is numbered in the
+ * order of first appearance. The text lives until the fifth next call. */
+const char *w_sim_value(uint64_t value);
+void w_sim_names_reset(void);
+
+/* Fills the report of the run's result. */
+void w_sim_report(const char *what);
+
+#endif

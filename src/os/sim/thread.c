@@ -1,0 +1,154 @@
+/* os/sim/thread.c - threads and time: contract in os/os.h and base/thread.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "os/sim/machine.h"
+
+#include "base/assert.h"
+
+#include <errno.h>      /* EAGAIN */
+
+enum { FIRST_TID = 1000 };
+
+/* ---- Threads -------------------------------------------------------------------------------- */
+
+static uint64_t handle_of(const struct sim_m *m)
+{
+        return (uint64_t)m->generation << 32 | m->slot;
+}
+
+static struct sim_m *m_of(uint64_t handle)
+{
+        struct sim_m *m = &w_sim.ms[handle % SIM_MAX_THREADS];
+
+        SIM_CHECK(handle_of(m) == handle && m->state != M_FREE,
+                  "join of a thread that does not exist (any more)");
+        return m;
+}
+
+int w_os_thread_start(struct w_os_thread *thread, const char *name, size_t stack_size,
+                      void (*fn)(void *), void *arg)
+{
+        w_sim_call("thread start");
+        struct sim_m *m = w_sim_fails() ? NULL : w_sim_m_new(name, stack_size, fn, arg);
+
+        if (m) {
+                m->mask.bits[0] = m->mask.bits[1] = UINT64_MAX;
+                thread->handle = handle_of(m);
+                W_SIM_LOG(w_sim.running, NULL, "thread   starts m%u \"%s\"", m->number, m->name);
+        } else {
+                W_SIM_LOG(w_sim.running, NULL, "thread   \"%s\" cannot be started", name);
+        }
+        w_sim_return();
+        return m ? 0 : -EAGAIN;
+}
+
+void w_os_thread_join(struct w_os_thread *thread)
+{
+        w_sim_call("join");
+        struct sim_m *m = m_of(thread->handle);
+
+        W_SIM_LOG(w_sim.running, NULL, "thread   joins m%u", m->number);
+        w_sim.running->joining = m;
+        while (m->state != M_ENDED)
+                (void)w_sim_wait(W_FOREVER);
+        w_sim.running->joining = NULL;
+        w_sim_m_free(m);
+        w_sim_return();
+}
+
+void w_os_yield(void)
+{
+        w_sim_call("yield");
+        W_SIM_LOG(w_sim.running, NULL, "yield");
+        w_sim_give_way();
+        w_sim_return();
+}
+
+int w_os_tid(void)
+{
+        return FIRST_TID + (w_sim.running ? (int)w_sim.running->number : 0);
+}
+
+static struct thread *outside_self;     /* of the caller of sim_run() */
+
+struct thread *w_self(void)
+{
+        return w_sim.running ? w_sim.running->self : outside_self;
+}
+
+void w_self_set(struct thread *self)
+{
+        if (w_sim.running)
+                w_sim.running->self = self;
+        else
+                outside_self = self;
+}
+
+/* ---- Time ----------------------------------------------------------------------------------- */
+
+/* Reads a page that the kernel shares: a step like an atomic access, which empties no buffer. */
+int64_t w_os_now(void)
+{
+        if (w_sim.running) {
+                w_sim_step();
+                w_sim.now += 1 + w_rand_below(&w_sim.rand, 30);
+        }
+        return w_sim.now;
+}
+
+static void sleep_late_until(int64_t at)
+{
+        if (at < W_FOREVER && w_sim_chance(w_sim.profile.p_late))
+                at += w_rand_below(&w_sim.rand, 5000);
+        (void)w_sim_wait(at);
+}
+
+void w_os_sleep_until(int64_t at)
+{
+        w_sim_call("sleep");
+        W_SIM_LOG(w_sim.running, NULL, "sleep    until %ld ns", (long)at);
+        if (at > w_sim.now)
+                sleep_late_until(at);
+        w_sim_return();
+}
+
+uint64_t w_os_random_seed(void)
+{
+        return w_rand(&w_sim.rand);
+}
+
+/* The store buffer is left alone: user code computes, and nothing forces its stores out. */
+void sim_work(int64_t ns)
+{
+        struct sim_m *self = w_sim.running;
+        int64_t       until;
+
+        W_CHECK(self, "sim_work outside a run");
+        w_sim_step();
+        until = w_sim.now + ns;
+        W_SIM_LOG(self, NULL, "work     for %ld ns", (long)ns);
+        while (w_sim.now < until) {
+                int64_t stretch = until - w_sim.now;
+
+                if (w_sim_chance(512) && stretch > 1)
+                        stretch = 1 + (int64_t)(w_rand(&w_sim.rand) % (uint64_t)stretch);
+                self->call = "work";
+                (void)w_sim_wait(w_sim.now + stretch);
+                self->call = NULL;
+                if (w_sim.on_strike && w_sim.now < until) {
+                        W_SIM_LOG(self, NULL, "work     is struck");
+                        w_sim.on_strike();
+                }
+        }
+}
+
+void sim_on_strike(void (*fn)(void))
+{
+        w_sim.on_strike = fn;
+}
+
+uint32_t sim_random(uint32_t n)
+{
+        return w_rand_below(&w_sim.rand, n);
+}
