@@ -1,0 +1,44 @@
+/* os/explore/refuse.c - the calls of os/os.h that the explorer does not model: each says so and
+ * ends the program, because a scenario that needs one would explore something that is not there.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "os/os.h"
+
+#include "base/fatal.h"
+
+/* Nobody looks at what is refused. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#define REFUSE(result, name, params)                                                            \
+        result name params                                                                      \
+        {                                                                                       \
+                w_fatal("explorer: " #name " is not modelled");                                 \
+        }
+
+REFUSE(void,    w_os_sleep_until, (int64_t at))
+REFUSE(int,     w_os_thread_start, (struct w_os_thread *thread, const char *name,
+                 size_t stack_size, void (*fn)(void *), void *arg))
+REFUSE(void,    w_os_thread_join, (struct w_os_thread *thread))
+REFUSE(int,     w_os_tid, (void))
+REFUSE(size_t,  w_os_page_size, (void))
+REFUSE(int,     w_os_vm_map, (void **out, size_t size))
+REFUSE(void,    w_os_vm_unmap, (void *addr, size_t size))
+REFUSE(int,     w_os_vm_discard, (void *addr, size_t size))
+REFUSE(bool,    w_os_vm_has_light_guard, (void))
+REFUSE(int,     w_os_vm_guard_light, (void *addr, size_t size))
+REFUSE(int,     w_os_vm_guard_heavy, (void *addr, size_t size))
+REFUSE(int,     w_os_vm_unguard, (void *addr, size_t size))
+REFUSE(int,     w_os_vm_resident, (void *addr, size_t size, unsigned char *resident))
+REFUSE(int64_t, w_os_vm_map_limit, (void))
+REFUSE(int,     w_os_membarrier_init, (void))
+REFUSE(int,     w_os_membarrier, (void))
+REFUSE(void,    w_os_signals_block, (struct w_os_sigmask *old))
+REFUSE(void,    w_os_signals_restore, (const struct w_os_sigmask *old))
+REFUSE(void,    w_os_signals_get, (struct w_os_sigmask *out))
+REFUSE(int,     w_os_altstack_install, (struct w_os_altstack *out))
+REFUSE(void,    w_os_altstack_remove, (struct w_os_altstack *stack))
+REFUSE(int,     w_os_faults_watch, (void (*on_fault)(void *addr)))
+REFUSE(void,    w_os_faults_unwatch, (void))
+REFUSE(int,     w_os_cpu_count, (void))
+REFUSE(int,     w_os_cpu_quota, (void))
