@@ -1,5 +1,4 @@
 # What `make install` puts where, and what other projects find: pkg-config and find_package(weft).
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS weft weft_static EXPORT weft

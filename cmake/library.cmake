@@ -1,5 +1,7 @@
 # libweft, static and shared. Sources by wildcard: adding a file is one act.
 
+include(GNUInstallDirs)         # before the first use of where things are installed
+
 file(GLOB weft_sources CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/base/*.c
   ${PROJECT_SOURCE_DIR}/src/arch/*.c ${PROJECT_SOURCE_DIR}/src/arch/*/*.c
