@@ -50,7 +50,10 @@ class Complaints:
         where = path.relative_to(self.top) if path.is_absolute() else path
         print(f"{where}:{line}: {text}")
 
-    def finish(self, what):
+    def finish(self, what, n_files):
+        if not n_files:
+            print(f"{self.tool}: found nothing to check in {self.top}")
+            sys.exit(1)
         if self.n:
             print(f"{self.tool}: {self.n} complaints")
             sys.exit(1)

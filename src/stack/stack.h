@@ -175,7 +175,8 @@ void w_stack_cache_release(struct stack_cache *cache);
 W_MUST_CHECK int w_stack_reserve_many(struct stack_pool *pool, size_t size, uint64_t n);
 void w_stack_unreserve_many(struct stack_pool *pool, size_t size, uint64_t n);
 
-/* The same for one. A cache that runs out takes half a batch ahead, if that many are to be had. */
+/* The same for one. A cache that runs out takes half of its capacity ahead, if that many are
+ * to be had. */
 W_MUST_CHECK int w_stack_reserve(struct stack_pool *pool, struct stack_cache *cache, size_t size);
 void w_stack_unreserve(struct stack_pool *pool, struct stack_cache *cache, size_t size);
 

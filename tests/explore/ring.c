@@ -110,11 +110,15 @@ static void claim(const struct g *gp)
         w_explore_claimed(&q.slots[(START + (uint32_t)(gp - gs)) % W_RUNQ_CAP].raw);
 }
 
+enum { SPARE = W_RUNQ_CAP };    /* behind the most that a grab may take: stays untouched */
+
 static void grab(enum runq_grab how)
 {
-        struct g *out[W_RUNQ_HALF];
+        struct g *out[W_RUNQ_HALF + SPARE] = { NULL };
         uint32_t  n = w_runq_grab(&q, out, how);
 
+        for (uint32_t i = W_RUNQ_HALF; i < W_RUNQ_HALF + SPARE; i++)
+                EXPLORE_CHECK(!out[i]);
         for (uint32_t i = 0; i < n; i++) {
                 take(out[i]);
                 if (how == W_GRAB_RING)

@@ -86,25 +86,25 @@ static void take_mask_of(const struct sigaction *action, int sig, const ucontext
 
 static void pass_on(struct earlier *e, int sig, siginfo_t *info, void *context)
 {
-        const struct sigaction *action = &e->action;
+        struct sigaction action = e->action;     /* one state of it, whatever comes next */
 
         /* Nobody may ignore his own fault: the kernel kills then. */
-        if (action->sa_handler == SIG_IGN && !is_synchronous(sig, info))
+        if (action.sa_handler == SIG_IGN && !is_synchronous(sig, info))
                 return;
-        if (action->sa_handler == SIG_IGN || action->sa_handler == SIG_DFL) {
+        if (action.sa_handler == SIG_IGN || action.sa_handler == SIG_DFL) {
                 die_by_default(sig, info);
                 return;
         }
         /* counter: whoever comes first has the one shot. */
-        if ((action->sa_flags & (int)SA_RESETHAND) && w_xchg_rlx(&e->spent, 1)) {
+        if ((action.sa_flags & (int)SA_RESETHAND) && w_xchg_rlx(&e->spent, 1)) {
                 die_by_default(sig, info);
                 return;
         }
-        take_mask_of(action, sig, context);
-        if (action->sa_flags & SA_SIGINFO)
-                action->sa_sigaction(sig, info, context);
+        take_mask_of(&action, sig, context);
+        if (action.sa_flags & SA_SIGINFO)
+                action.sa_sigaction(sig, info, context);
         else
-                action->sa_handler(sig);
+                action.sa_handler(sig);
 }
 
 static void on_signal(int sig, siginfo_t *info, void *context)
