@@ -13,14 +13,14 @@ T      ?= .
 build: setup-build          ## build the library, tests and benches (PRESET=release)
 	@tools/build $(PRESET)
 
-demo: build                 ## run the main job: a million stacks on this machine
-	@build/$(PRESET)/bench/demo
+demo: build                 ## run the main job: a million goroutines on this machine
+	@build/$(PRESET)/examples/million
 
 check: setup-check          ## every test, build flavour and house rule; minutes
 	@tools/check
 
 test: build                 ## the tests of one build (PRESET=gcc), by name (T=regex)
-	@ctest --test-dir build/$(PRESET) -R '$(T)' -j $(JOBS) --output-on-failure
+	@ctest --test-dir build/$(PRESET) -R '$(T)' -j $(JOBS) --output-on-failure --no-tests=error
 
 bench: build                ## measure; prints medians and spread
 	@tools/bench $(PRESET)

@@ -18,13 +18,17 @@ endfunction()
 file(GLOB engine_common CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/base/*.c
   ${PROJECT_SOURCE_DIR}/src/arch/*.c ${PROJECT_SOURCE_DIR}/src/arch/*/*.c
-  ${PROJECT_SOURCE_DIR}/src/sched/*.c)
+  ${PROJECT_SOURCE_DIR}/src/stack/*.c
+  ${PROJECT_SOURCE_DIR}/src/sched/*.c
+  ${PROJECT_SOURCE_DIR}/src/debug/*.c)
 
 file(GLOB sim_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/sim/*.c)
 # Eight slots instead of 256: a scenario of a few thousand steps fills and wraps them.
 weft_engine(weft_sim DEFINITIONS W_SIM W_RUNQ_CAP=8 SOURCES ${engine_common} ${sim_sources})
 
 # Four slots instead of 256: small enough to try everything, large enough to wrap.
+set(small_parts ${engine_common})
+list(FILTER small_parts INCLUDE REGEX "/src/(base|arch)/|/src/sched/runq[.]c$")
 file(GLOB explore_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/explore/*.c)
 weft_engine(weft_explore DEFINITIONS W_EXPLORE W_RUNQ_CAP=4
-  SOURCES ${engine_common} ${explore_sources})
+  SOURCES ${small_parts} ${explore_sources})

@@ -13,6 +13,7 @@ file(GLOB weft_sources CONFIGURE_DEPENDS
 # The files in which a context switch stands: rules in src/arch/arch.h. The entry code is with them
 # because LTO loses symbols that only top-level assembly defines.
 set(weft_switch_sources ${PROJECT_SOURCE_DIR}/src/arch/fiber.c
+  ${PROJECT_SOURCE_DIR}/src/sched/switch.c
   ${PROJECT_SOURCE_DIR}/src/arch/x86_64/entry.c ${PROJECT_SOURCE_DIR}/src/arch/aarch64/entry.c)
 set(weft_switch_flags -fno-lto -fno-sanitize=all -fno-stack-protector -mtune=generic)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

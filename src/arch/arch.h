@@ -6,8 +6,8 @@
  * unwinder sees an ordinary frame), and it jumps, never returns: a `ret` into another stack is
  * mispredicted and costs four times the switch.
  *
- * Rules for the functions in which it stands, all in arch/fiber.c: noinline and not
- * cloned (W_NOIPA), no LTO, no sanitizer, no stack protector, baseline instruction set; nothing
+ * Rules for the functions in which it stands, all in arch/fiber.c and sched/switch.c: noinline and
+ * not cloned (W_NOIPA), no LTO, no sanitizer, no stack protector, baseline instruction set; nothing
  * derived from the thread may live across it (tools/check-switch proves it from the disassembly).
  *
  * Rules for everybody else: what lies below the saved stack pointer of a context that does not run

@@ -39,8 +39,5 @@ W_NOIPA void w_fiber_switch(struct fiber *from, struct fiber *to)
 
 W_NOIPA W_NORETURN void w_fiber_switch_last(struct fiber *from, struct fiber *to)
 {
-        w_fiber_swap_fpenv(from, to);
-        w_san_leave(&from->san, &to->san, W_SAN_DYING | W_SAN_ORDERED);
-        w_context_switch(&from->context, &to->context);
-        __builtin_trap();       /* somebody resumed a fiber that had ended */
+        w_fiber_switch_last_inline(from, to, W_SAN_ORDERED);
 }

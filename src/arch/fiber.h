@@ -59,6 +59,15 @@ W_INLINE void w_fiber_swap_fpenv(struct fiber *from, struct fiber *to)
         w_fpenv_load(to->own_fpenv ? &to->fpenv : &standard);
 }
 
+/* The same when `from` will never run again. */
+W_INLINE W_NORETURN void w_fiber_switch_last_inline(struct fiber *from, struct fiber *to, int how)
+{
+        w_fiber_swap_fpenv(from, to);
+        w_san_leave(&from->san, &to->san, W_SAN_DYING | how);
+        w_context_switch(&from->context, &to->context);
+        __builtin_trap();       /* somebody resumed a fiber that had ended */
+}
+
 /* `how` is W_SAN_ORDERED or 0, see base/sanitizer.h. */
 W_INLINE void w_fiber_switch_inline(struct fiber *from, struct fiber *to, int how)
 {

@@ -43,8 +43,11 @@ void     w_hook_plain(const void *addr, unsigned size, bool is_write, const stru
                                                             W_SITE_OF_(p)))
 #define W_STORE_(p, v, o) w_hook_store(&(p)->raw, sizeof((p)->raw), W_BITS_(p, v), o,           \
                                        W_SITE_OF_(p))
-#define W_RMW_(p, op, v, o) ((W_TYPE_(p))(uintptr_t)w_hook_rmw(&(p)->raw, sizeof((p)->raw), op, \
-                                                               W_BITS_(p, v), o, W_SITE_OF_(p)))
+/* A statement, because the value before is often not wanted. */
+#define W_RMW_(p, op, v, o) __extension__({                                                     \
+        uint64_t w_before_ = w_hook_rmw(&(p)->raw, sizeof((p)->raw), op, W_BITS_(p, v), o,      \
+                                        W_SITE_OF_(p));                                         \
+        (W_TYPE_(p))(uintptr_t)w_before_; })
 #define W_CAS_(p, e, v, o) __extension__({                                                      \
         uint64_t w_seen_ = W_BITS_(p, *(e));                                                    \
         bool w_ok_ = w_hook_cas(&(p)->raw, sizeof((p)->raw), &w_seen_, W_BITS_(p, v), o,        \

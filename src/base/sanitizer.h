@@ -9,9 +9,11 @@
  * and an instrumented caller would pop from the wrong one. Without a sanitizer all of it is
  * nothing; the valgrind requests are compiled in where its header exists and W_VALGRIND is set.
  *
- * TSan takes fibers for threads. Between goroutines a switch is no synchronisation, so that TSan
- * finds the races of goroutines that happened to share a thread; between fibers that take turns on
- * one thread and know it (the simulator's), it is: W_SAN_ORDERED.
+ * TSan takes fibers for threads. A switch orders what ran before it and what runs after it on that
+ * thread only where it says so, W_SAN_ORDERED: between fibers that take turns on one thread and
+ * know it (the simulator's), and between a thread and its goroutines, because a goroutine that
+ * calls weft works on what belongs to its M and P. Goroutines that raced are so found on different
+ * threads only.
  *
  * ASan must be given the bounds of the stack that is switched to. Those of a stack of ours are
  * known. Those of an adopted stack only ASan knows, and it tells them to whoever arrives elsewhere
@@ -64,6 +66,8 @@ void *__tsan_get_current_fiber(void);
 void *__tsan_create_fiber(unsigned flags);
 void  __tsan_destroy_fiber(void *fiber);
 void  __tsan_switch_to_fiber(void *fiber, unsigned flags);
+void  __tsan_release(void *addr);
+void  __tsan_acquire(void *addr);
 enum { W_TSAN_NO_SYNC = 1 };
 #endif
 
@@ -194,6 +198,38 @@ W_INLINE void w_san_arrive(struct san_fiber *self)
                 self->unknown->bottom = bottom;
                 self->unknown->size = size;
         }
+#endif
+}
+
+/* ---- A goroutine that changes hands ---------------------------------------------------------- */
+
+/* TSan: from here on the calling code acts in the name of f, without a change of stack. What the
+ * commit of a park does is the thread's doing, neither the goroutine's that left nor the one's
+ * whose stack it borrows. */
+W_INLINE void w_san_act_as(struct san_fiber *f, int how)
+{
+        (void)f, (void)how;
+#if defined(W_TSAN)
+        __tsan_switch_to_fiber(f->tsan, how & W_SAN_ORDERED ? 0 : W_TSAN_NO_SYNC);
+#endif
+}
+
+/* TSan: who makes a goroutine runnable happens before what it does next. The queues order that on
+ * the thread that takes it out; TSan must hear it for the goroutine itself. `handle` is any address
+ * that belongs to the goroutine. */
+W_INLINE void w_san_hand_over(void *handle)
+{
+        (void)handle;
+#if defined(W_TSAN)
+        __tsan_release(handle);
+#endif
+}
+
+W_INLINE void w_san_take_over(void *handle)
+{
+        (void)handle;
+#if defined(W_TSAN)
+        __tsan_acquire(handle);
 #endif
 }
 

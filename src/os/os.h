@@ -21,7 +21,9 @@
 
 /* ---- The end, and the voice ------------------------------------------------------------------ */
 
-/* Writes all of it to stderr, as far as stderr takes it. Async-signal-safe. */
+/* Writes all of it, as far as the other end takes it: never SIGPIPE. Async-signal-safe. */
+void w_os_write(int fd, const char *text, size_t len);
+/* The same to stderr. */
 void w_os_write_err(const char *text, size_t len);
 W_NORETURN void w_os_abort(void);
 
@@ -63,6 +65,10 @@ void w_os_yield(void);
 
 /* The kernel's id of the calling thread. Async-signal-safe. */
 int w_os_tid(void);
+
+/* Where the calling thread's errno is: goroutines carry its value with them. Valid for the life of
+ * the thread. */
+int *w_os_errno(void);
 
 /* ---- Futex ----------------------------------------------------------------------------------- */
 

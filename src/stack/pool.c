@@ -33,7 +33,11 @@
 
 #include <errno.h>      /* EINVAL, ENOMEM only */
 
+#if defined(W_HOOKED)
+#define DEFAULT_SLAB_SIZE ((size_t)4 << 20)     /* an engine maps it anew for each of many runs */
+#else
 #define DEFAULT_SLAB_SIZE ((size_t)256 << 20)
+#endif
 #define MAX_SLAB_SIZE     ((size_t)1 << 46)
 
 enum { DEFAULT_KEEP = 64 };     /* some 0.5 MiB: a burst of that size pays no page faults */

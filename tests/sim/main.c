@@ -198,6 +198,7 @@ static int run_all(struct options *opts)
         for (struct sim_scenario *s = scenarios; s; s = s->next)
                 n += s->must_fail == opts->expect_fail;
         opts->seeds.seconds /= n;
+        opts->seeds.apart = true;
         for (struct sim_scenario *s = scenarios; s; s = s->next)
                 if (s->must_fail == opts->expect_fail)
                         n_wrong += !run_one(s, opts);

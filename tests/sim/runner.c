@@ -240,7 +240,7 @@ void run_seeds(const struct sim_scenario *scenario, const struct seeds *seeds,
         memset(outcome, 0, sizeof(*outcome));
         under_way = scenario;
         share_lowest();
-        if (seeds->n_jobs == 1)
+        if (seeds->n_jobs == 1 && !seeds->apart)
                 run_share(seeds, 0, outcome);
         else
                 run_jobs(seeds, outcome);

@@ -20,7 +20,7 @@ function(says text where)
 endfunction()
 
 # Two replays of one seed, in two processes at different addresses, are equal byte for byte.
-foreach(case "note 7" "ring 11" "faults 2" "ring_claim_first 1")
+foreach(case "note 7" "ring 11" "faults 2" "sched_stop 5" "ring_claim_first 1")
   separate_arguments(case)
   list(GET case 0 scenario)
   list(GET case 1 seed)

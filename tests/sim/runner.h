@@ -11,6 +11,8 @@ struct seeds {
         uint64_t first;
         uint64_t n;
         unsigned n_jobs;
+        bool     apart;         /* in processes of their own: a run that fails leaves the
+                                 * library's variables as they are, and the next would meet them */
         double   seconds;       /* not 0: stop then, however many are left */
 };
 

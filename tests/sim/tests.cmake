@@ -5,7 +5,8 @@
 if(NOT WEFT_SANITIZE STREQUAL "thread")
   file(GLOB sim_scenario_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/scenario_*.c)
   add_executable(weft-sim ${CMAKE_CURRENT_LIST_DIR}/main.c ${CMAKE_CURRENT_LIST_DIR}/runner.c
-    ${CMAKE_CURRENT_LIST_DIR}/worker.c ${sim_scenario_files})
+    ${CMAKE_CURRENT_LIST_DIR}/worker.c ${CMAKE_CURRENT_LIST_DIR}/sched_world.c
+    ${sim_scenario_files})
   target_include_directories(weft-sim PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(weft-sim PRIVATE weft_sim weft_flags)
 
@@ -33,7 +34,11 @@ if(NOT WEFT_SANITIZE STREQUAL "thread")
       list(GET parts 0 kind)
       list(GET parts 1 name)
       if(kind STREQUAL "SCENARIO")
-        weft_sim_test(${name} weft-sim ${name} --seeds ${sim_seeds})
+        set(seeds ${sim_seeds})
+        if(name MATCHES "^sched_")  # the whole scheduler: thousands of steps a run
+          math(EXPR seeds "${sim_seeds} / 4")
+        endif()
+        weft_sim_test(${name} weft-sim ${name} --seeds ${seeds})
       else()
         weft_sim_test(${name}.is_found weft-sim ${name} --seeds ${sim_mutant_seeds} --expect-fail)
       endif()

@@ -67,7 +67,7 @@ W_INLINE void w_context_switch(struct w_context *from, struct w_context *to)
 /* ---- Floating point -------------------------------------------------------------------------- */
 
 struct w_fpenv {
-        uint64_t fpcr;
+        uint32_t fpcr;          /* the upper half of the register is reserved */
 };
 
 #define W_FPENV_DEFAULT { 0 }
@@ -82,13 +82,18 @@ W_INLINE bool w_fpenv_is_default(void)
 
 W_INLINE void w_fpenv_save(struct w_fpenv *e)
 {
-        __asm__ volatile("mrs %0, fpcr" : "=r"(e->fpcr));
+        uint64_t fpcr;
+
+        __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+        e->fpcr = (uint32_t)fpcr;
 }
 
 /* "memory", because to the compiler fegetround() is a function of memory. */
 W_INLINE void w_fpenv_load(const struct w_fpenv *e)
 {
-        __asm__ volatile("msr fpcr, %0" : : "r"(e->fpcr) : "memory");
+        uint64_t fpcr = e->fpcr;
+
+        __asm__ volatile("msr fpcr, %0" : : "r"(fpcr) : "memory");
 }
 
 #endif

@@ -59,8 +59,9 @@ W_INLINE void w_context_switch(struct w_context *from, struct w_context *to)
 
 /* ---- Floating point -------------------------------------------------------------------------- */
 
+/* All control bits of mxcsr lie in its lower half. */
 struct w_fpenv {
-        uint32_t mxcsr;
+        uint16_t mxcsr;
         uint16_t x87_control;
 };
 
@@ -82,15 +83,19 @@ W_INLINE bool w_fpenv_is_default(void)
 
 W_INLINE void w_fpenv_save(struct w_fpenv *e)
 {
-        __asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(e->mxcsr), "=m"(e->x87_control));
-        e->mxcsr &= ~(uint32_t)W_MXCSR_STATUS;
+        uint32_t mxcsr;
+
+        __asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "=m"(e->x87_control));
+        e->mxcsr = (uint16_t)(mxcsr & ~(uint32_t)W_MXCSR_STATUS);
 }
 
 /* "memory", because to the compiler fegetround() is a function of memory. */
 W_INLINE void w_fpenv_load(const struct w_fpenv *e)
 {
+        uint32_t mxcsr = e->mxcsr;
+
         __asm__ volatile("ldmxcsr %0\n\tfldcw %1"
-                         : : "m"(e->mxcsr), "m"(e->x87_control) : "memory");
+                         : : "m"(mxcsr), "m"(e->x87_control) : "memory");
 }
 
 #endif

@@ -22,10 +22,10 @@ enum { STDERR = 2 };
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Somebody made stderr non-blocking and it is full: a reader gets a moment. */
-static bool stderr_has_room(void)
+/* Somebody made it non-blocking and it is full: a reader gets a moment. */
+static bool has_room(int fd)
 {
-        struct pollfd   p = { .fd = STDERR, .events = POLLOUT };
+        struct pollfd   p = { .fd = fd, .events = POLLOUT };
         struct timespec moment = { .tv_nsec = 20000000 };
         intptr_t        n;
 
@@ -35,12 +35,12 @@ static bool stderr_has_room(void)
         return n > 0 && (p.revents & POLLOUT);
 }
 
-static void write_all(const char *text, size_t len)
+static void write_all(int fd, const char *text, size_t len)
 {
         while (len) {
-                intptr_t n = W_SYS(syscall(SYS_write, STDERR, text, len));
+                intptr_t n = W_SYS(syscall(SYS_write, fd, text, len));
 
-                if (n == -EINTR || (n == -EAGAIN && stderr_has_room()))
+                if (n == -EINTR || (n == -EAGAIN && has_room(fd)))
                         continue;
                 if (n <= 0)
                         return;
@@ -59,20 +59,25 @@ static void eat_sigpipe(const sigset_t *pipe_only)
                 continue;
 }
 
-void w_os_write_err(const char *text, size_t len)
+void w_os_write(int fd, const char *text, size_t len)
 {
         sigset_t waiting, pipe_only, mask;
 
-        /* Whoever closed the other end of stderr shall not kill the program by that. */
+        /* Whoever closed the other end shall not kill the program by that. */
         sigemptyset(&pipe_only);
         sigaddset(&pipe_only, SIGPIPE);
         (void)pthread_sigmask(SIG_BLOCK, &pipe_only, &mask);    /* cannot fail, nor the next two */
         sigemptyset(&waiting);
         (void)W_SYS(sigpending(&waiting));
-        write_all(text, len);
+        write_all(fd, text, len);
         if (!sigismember(&waiting, SIGPIPE))
                 eat_sigpipe(&pipe_only);
         (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
+}
+
+void w_os_write_err(const char *text, size_t len)
+{
+        w_os_write(STDERR, text, len);
 }
 
 W_NORETURN void w_os_abort(void)

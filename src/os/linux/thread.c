@@ -48,6 +48,8 @@ struct start {
         void       (*fn)(void *);
         void        *arg;
         char         name[NAME_BYTES];
+        struct w_os_thread *thread;     /* the new thread writes its handle: whoever meets it later
+                                         * may join it, also before its creator goes on */
         w_atomic_u32 taken;             /* a  [TS1] */
 };
 
@@ -70,6 +72,7 @@ static void *run_thread(void *from)
         void        (*fn)(void *) = start->fn;
         void         *arg = start->arg;
 
+        start->thread->handle = (uint64_t)pthread_self();
         /* A name that the kernel refuses is a name less, no more. */
         (void)pthread_setname_np(pthread_self(), start->name);
         (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
@@ -134,7 +137,7 @@ static void copy_name(char *to, const char *from)
 int w_os_thread_start(struct w_os_thread *thread, const char *name, size_t stack_size,
                       void (*fn)(void *), void *arg)
 {
-        struct start        start = { .fn = fn, .arg = arg };
+        struct start        start = { .fn = fn, .arg = arg, .thread = thread };
         struct w_os_sigmask mask;
         pthread_t           id;
         int                 saved = errno;
@@ -145,10 +148,8 @@ int w_os_thread_start(struct w_os_thread *thread, const char *name, size_t stack
         w_os_signals_block(&mask);
         int rc = create_fitting(&id, least_stack(stack_size), &start);
         w_os_signals_restore(&mask);
-        if (rc == 0) {
+        if (rc == 0)
                 wait_until_taken(&start);
-                thread->handle = (uint64_t)id;
-        }
         errno = saved;
         return rc;
 }
@@ -157,7 +158,7 @@ void w_os_thread_join(struct w_os_thread *thread)
 {
         int rc = pthread_join((pthread_t)thread->handle, NULL);
 
-        W_CHECK(rc == 0, "thread %#lx cannot be joined: %d", (unsigned long)thread->handle, rc);
+        W_CHECK(rc == 0, "thread 0x%lx cannot be joined: %d", (unsigned long)thread->handle, rc);
 }
 
 void w_os_yield(void)
@@ -168,4 +169,9 @@ void w_os_yield(void)
 int w_os_tid(void)
 {
         return (int)W_SYS(syscall(SYS_gettid));
+}
+
+int *w_os_errno(void)
+{
+        return &errno;
 }

@@ -135,3 +135,14 @@ void w_sim_buffer_drain_some(void)
                 n -= m->n_stores;
         }
 }
+
+uint64_t sim_peek(const struct thread *whose, const void *addr, unsigned size)
+{
+        uint64_t value;
+
+        for (uint32_t i = 0; whose && i < w_sim.n_slots; i++)
+                if (w_sim.ms[i].self == whose &&
+                    w_sim_buffer_find(&w_sim.ms[i], addr, size, &value))
+                        return value;
+        return w_sim_memory_read(addr, size);
+}

@@ -144,6 +144,8 @@ void w_sim_step(void)
 {
         if (w_sim.steps >= w_sim.max_steps)
                 sim_fail("no end within %lu steps: live-lock?", (unsigned long)w_sim.max_steps);
+        if (w_sim.on_step)
+                w_sim.on_step();
         w_sim.steps++;
         w_sim.stretch++;
         w_sim.now += 1 + w_rand_below(&w_sim.rand, 8);
@@ -152,6 +154,11 @@ void w_sim_step(void)
         if (w_sim.next_due_at <= w_sim.now)
                 ready_the_due();
         switch_to(w_sim_choose_at_step());
+}
+
+void sim_on_step(void (*fn)(void))
+{
+        w_sim.on_step = fn;
 }
 
 void w_sim_call(const char *call)

@@ -65,6 +65,7 @@ struct sim_m {
 
         uint32_t             priority;  /* strategy BY_PRIORITY */
         struct w_os_sigmask  mask;
+        int                  errno_value;
         struct w_os_altstack altstack;
 
         char                *stack;     /* kept from run to run */
@@ -114,6 +115,7 @@ struct sim_machine {
         bool     reconsider;            /* BY_PRIORITY: somebody became ready or changed */
 
         void   (*on_strike)(void);
+        void   (*on_step)(void);
         void   (*on_fault)(void *addr);
         bool     has_membarrier;
         size_t   said_len;

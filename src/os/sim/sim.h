@@ -24,6 +24,8 @@
 #include <stdbool.h>
 #include <stdio.h>      /* FILE */
 
+struct thread;
+
 /* All zero is the usual hostile machine: spurious and late wake-ups, weak stores in some runs, and
  * calls that always succeed. */
 struct sim_config {
@@ -81,6 +83,17 @@ void sim_work(int64_t ns);
 /* fn runs on a thread in the middle of its sim_work(), at seeded moments: where a signal or the
  * taking of a P would hit user code. NULL: nothing strikes. Forgotten at the end of the run. */
 void sim_on_strike(void (*fn)(void));
+
+/* fn runs between any two steps, whoever runs, and takes none itself: it reads memory as it is, and
+ * buffers by sim_peek(). For invariants that hold at all times. NULL: none. Forgotten likewise. */
+void sim_on_step(void (*fn)(void));
+
+/* The value of a word as the thread with that record (base/thread.h) sees it, its buffered stores
+ * included; NULL or no such thread: as it is in memory. No step. */
+uint64_t sim_peek(const struct thread *whose, const void *addr, unsigned size);
+
+/* Virtual time. No step. */
+int64_t sim_now(void);
 
 /* A memory fault at addr on the calling thread: the watcher of w_os_faults_watch() sees it; if
  * there is none or it returns, the run has failed. */

@@ -70,6 +70,14 @@ int w_os_tid(void)
         return FIRST_TID + (w_sim.running ? (int)w_sim.running->number : 0);
 }
 
+/* One word for each M; real code reads it through the pointer it was given. */
+int *w_os_errno(void)
+{
+        static int outside;
+
+        return w_sim.running ? &w_sim.running->errno_value : &outside;
+}
+
 static struct thread *outside_self;     /* of the caller of sim_run() */
 
 struct thread *w_self(void)
@@ -94,6 +102,11 @@ int64_t w_os_now(void)
                 w_sim_step();
                 w_sim.now += 1 + w_rand_below(&w_sim.rand, 30);
         }
+        return w_sim.now;
+}
+
+int64_t sim_now(void)
+{
         return w_sim.now;
 }
 

@@ -19,8 +19,8 @@
 enum {
         PAGE = 4096,
         N_PAGES = 1 << 16,                      /* 256 MiB */
-        ZERO_BY_HAND = 64,                      /* pages: cheaper than asking the kernel */
-        MOST_LOOKED_AT = 2048,                  /* pages: a run that used more is not searched */
+        MOST_KEPT = 512,                        /* pages: zeroing more by hand would take longer
+                                                 * than having the kernel provide them again */
 };
 
 enum { UNMAPPED, MAPPED, GUARD };
@@ -29,6 +29,7 @@ static char         *arena;
 static unsigned char pages[N_PAGES];
 static size_t        high_water;                /* pages from here on were never used in this run */
 static size_t        n_mapped;
+static unsigned char present[N_PAGES];          /* scratch: what mincore says */
 
 static bool is_zero(size_t page)
 {
@@ -37,24 +38,33 @@ static bool is_zero(size_t page)
         return memcmp(arena + page * PAGE, nothing, PAGE) == 0;
 }
 
-static void zero(size_t first, size_t n)
+/* Reading a page that nobody has touched would make the kernel provide it, so it is asked first:
+ * afterwards present[i] tells whether page first + i is worth a look. */
+static void ask_present(size_t first, size_t n)
 {
-        char *from = arena + first * PAGE;
+        if (mincore(arena + first * PAGE, n * PAGE, present) != 0)
+                memset(present, 1, n);
+}
 
-        if (n > ZERO_BY_HAND && madvise(from, n * PAGE, MADV_DONTNEED) == 0)
-                return;
-        for (size_t i = first; i < first + n; i++)
-                if (!is_zero(i))
-                        memset(arena + i * PAGE, 0, PAGE);
+/* How many of them the kernel keeps. */
+static size_t zero(size_t first, size_t n)
+{
+        size_t n_present = 0;
+
+        ask_present(first, n);
+        for (size_t i = 0; i < n; i++) {
+                if (!(present[i] & 1))
+                        continue;
+                n_present++;
+                memset(arena + (first + i) * PAGE, 0, PAGE);
+        }
+        return n_present;
 }
 
 void w_sim_vm_reset(void)
 {
-        if (high_water > MOST_LOOKED_AT)
+        if (high_water && zero(0, high_water) > MOST_KEPT)
                 (void)madvise(arena, high_water * PAGE, MADV_DONTNEED);
-        else if (high_water)
-                for (size_t i = 0; i < high_water; i++)
-                        zero(i, 1);
         memset(pages, UNMAPPED, high_water);
         high_water = 0;
         n_mapped = 0;
@@ -62,8 +72,10 @@ void w_sim_vm_reset(void)
 
 bool w_sim_vm_has_strays(void)
 {
-        for (size_t i = 0; i < high_water && high_water <= MOST_LOOKED_AT; i++)
-                if (pages[i] == UNMAPPED && !is_zero(i))
+        if (high_water)
+                ask_present(0, high_water);
+        for (size_t i = 0; i < high_water; i++)
+                if (pages[i] == UNMAPPED && (present[i] & 1) && !is_zero(i))
                         return true;
         return false;
 }
@@ -147,7 +159,7 @@ void w_os_vm_unmap(void *addr, size_t size)
         w_sim_call("vm unmap");
         size_t first = first_page(addr, size, "vm unmap");
 
-        zero(first, size / PAGE);
+        (void)zero(first, size / PAGE);
         memset(pages + first, UNMAPPED, size / PAGE);
         n_mapped -= size / PAGE;
         W_SIM_LOG(w_sim.running, NULL, "vm       unmaps %lu pages at %s",
@@ -163,7 +175,7 @@ int w_os_vm_discard(void *addr, size_t size)
         size_t first = first_page(addr, size, "vm discard");
 
         if (!w_sim_fails()) {
-                zero(first, size / PAGE);
+                (void)zero(first, size / PAGE);
                 rc = 0;
         }
         w_sim_return();
@@ -216,8 +228,9 @@ int w_os_vm_resident(void *addr, size_t size, unsigned char *resident)
         w_sim_call("vm resident");
         size_t first = first_page(addr, size, "vm resident");
 
+        ask_present(first, size / PAGE);
         for (size_t i = 0; i < size / PAGE; i++)
-                resident[i] = !is_zero(first + i);
+                resident[i] = (present[i] & 1) && !is_zero(first + i);
         w_sim_return();
         return 0;
 }

@@ -1,0 +1,154 @@
+/* debug/check.c - weft_check: stops the world and looks at every goroutine, thread and P.
+ *
+ * Called by   user code; tests; WEFT_DEBUG=check=1 at the end of a run.
+ * Protocols   cites stop (sched/stop.c), mark (sched/m.c).
+ *
+ * The invariants are numbered in sched/sched.h. A violation is fatal and says what was found.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "debug/check.h"
+
+#include "base/assert.h"
+#include "sched/sched.h"
+
+#include "weft.h"
+
+#include <errno.h>      /* EPERM */
+
+/* ---- Goroutines: I1, I2, I3, I11 ------------------------------------------------------------- */
+
+static bool forget_queues(void *record, void *arg)
+{
+        (void)arg;
+        ((struct g *)record)->n_queued = 0;
+        return true;
+}
+
+static void meet_in_queue(struct g *gp)
+{
+        gp->n_queued++;
+        W_CHECK(w_g_state(gp) == G_RUNNABLE, "check: goroutine %ld is %s and stands in a queue",
+                (long)gp->id, w_g_state_name(w_g_state(gp)));
+        W_CHECK(gp->n_queued == 1, "check: goroutine %ld stands in two queues", (long)gp->id);
+}
+
+static void walk_runq(const struct runq *q)
+{
+        uint32_t  head = w_load_acq(&q->head);                    /* [RQ3] */
+        uint32_t  tail = w_load_acq(&q->tail);                    /* [RQ1] */
+        struct g *next = w_load_acq(&q->next);                    /* [RQ5] */
+
+        W_CHECK(tail - head <= W_RUNQ_CAP, "check: %u goroutines in a ring", tail - head);
+        for (uint32_t i = head; i != tail; i++)
+                meet_in_queue(w_load_rlx(&q->slots[i % W_RUNQ_CAP]));     /* guarded by RQ1 */
+        if (next)
+                meet_in_queue(next);
+}
+
+static void walk_globq(void)
+{
+        uint32_t n = 0;
+
+        for (struct queue_node *node = w_sched.globq.head; node; node = node->next, n++)
+                meet_in_queue(W_CONTAINER_OF(node, struct g, link));
+        W_CHECK(n == w_sched.globq.n, "check: %u goroutines in the global queue, counted %u", n,
+                w_sched.globq.n);
+}
+
+static bool runs_on_a_thread(const struct g *gp)
+{
+        W_LIST_EACH(n, &w_sched.all_m) {
+                struct m *mp = W_CONTAINER_OF(n, struct m, all_link);
+
+                if (mp->curg == gp)
+                        return mp->p != NULL;
+        }
+        return false;
+}
+
+static bool check_g(void *record, void *arg)
+{
+        struct g    *gp = record;
+        enum g_state state = w_g_state(gp);
+        int64_t     *n_live = arg;
+
+        W_CHECK(state < G_N_STATES, "check: goroutine %ld has state %d", (long)gp->id, (int)state);
+        if (state == G_RUNNABLE)
+                W_CHECK(gp->n_queued == 1, "check: goroutine %ld is runnable and in no queue",
+                        (long)gp->id);
+        if (state == G_RUNNING)
+                W_CHECK(runs_on_a_thread(gp), "check: goroutine %ld runs on no thread",
+                        (long)gp->id);
+        if (state == G_WAITING)
+                W_CHECK(gp->reason != W_WAIT_NONE && gp->stack,
+                        "check: goroutine %ld waits for nothing", (long)gp->id);
+        if (state == G_RUNNABLE || state == G_RUNNING || state == G_WAITING) {
+                W_CHECK(gp->id > 0 && gp->id_page, "check: a live goroutine without an id");
+                ++*n_live;
+        }
+        return true;
+}
+
+/* ---- Threads and Ps: I5, I6, I7, I9 ---------------------------------------------------------- */
+
+static void check_m(struct m *mp, uint32_t *n_spinning)
+{
+        bool idle = !w_list_empty(&mp->idle_link);
+
+        if (idle)
+                W_CHECK(!mp->p && !mp->curg && !mp->spinning,
+                        "check: idle thread %u has a P, a goroutine or spins", mp->thread.id);
+        if (mp->p)
+                W_CHECK(w_load_rlx(&mp->p->m) == mp,              /* guarded: stopped */
+                        "check: P %u does not know its thread %u", mp->p->id, mp->thread.id);
+        W_CHECK(!mp->p || w_load_acq(&mp->mark) == 1,             /* [MK1] */
+                "check: thread %u holds a P in a stopped world and is outside", mp->thread.id);
+        *n_spinning += mp->p && mp->spinning;   /* without a P it is about to stop looking */
+}
+
+static void check_p(struct p *pp, struct p *own)
+{
+        uint32_t status = w_load_rlx(&pp->status);                /* guarded: stopped */
+
+        W_CHECK(status == P_STOPPED, "check: P %u has status %u in a stopped world", pp->id,
+                status);
+        W_CHECK(pp == own || !w_load_rlx(&pp->m),                 /* guarded: stopped */
+                "check: stopped P %u has a thread", pp->id);
+}
+
+void w_check_world(struct p *own)
+{
+        uint32_t n_spinning = 0;
+        int64_t  n_live = 0;
+
+        w_lock(&w_sched.lock);
+        w_g_each(forget_queues, NULL);
+        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+                check_p(w_sched.all_p[i], own);
+                walk_runq(&w_sched.all_p[i]->runq);
+        }
+        walk_globq();
+        w_g_each(check_g, &n_live);
+        W_LIST_EACH(n, &w_sched.all_m)
+                check_m(W_CONTAINER_OF(n, struct m, all_link), &n_spinning);
+        W_CHECK(n_live == w_live_count(), "check: %ld goroutines found, %ld counted", (long)n_live,
+                (long)w_live_count());
+        W_CHECK(n_spinning <= w_sched.n_procs, "check: %u threads spin on %u Ps", n_spinning,
+                w_sched.n_procs);
+        w_unlock(&w_sched.lock);
+}
+
+W_EXPORT int weft_check(void)
+{
+        if (!w_run_is_on())
+                return -ESHUTDOWN;
+        if (!w_g())
+                return -EPERM;
+        W_ENTER();
+        w_world_stop();
+        w_check_world(w_p());
+        w_world_start();
+        W_LEAVE();
+        return 0;
+}

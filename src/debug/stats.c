@@ -1,0 +1,61 @@
+/* debug/stats.c - weft_stats: the counters of all Ps, added up.
+ *
+ * Called by   user code; schedtrace.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "debug/stats.h"
+
+#include "sched/sched.h"
+
+#include "weft.h"
+
+#include <errno.h>      /* -Exxx */
+#include <string.h>
+
+static void add_p(weft_stats_t *st, struct p_stats *s)
+{
+        st->spawned += w_load_rlx(&s->spawned);                   /* counter */
+        st->switches += w_load_rlx(&s->switches);                 /* counter */
+        st->steals += w_load_rlx(&s->steals);                     /* counter */
+        st->parks_park += w_load_rlx(&s->parks[W_WAIT_PARK]);     /* counter */
+        st->parks_join += w_load_rlx(&s->parks[W_WAIT_JOIN]);     /* counter */
+}
+
+void w_stats_collect(weft_stats_t *st)
+{
+        *st = (weft_stats_t){ .size = sizeof(*st) };
+        for (uint32_t i = 0; i < w_sched.n_procs; i++)
+                add_p(st, &w_sched.all_p[i]->stats);
+        st->spawned += w_load_rlx(&w_sched.spawned_without_p);    /* counter */
+        st->parks = st->parks_park + st->parks_join;
+        st->goroutines = (uint64_t)w_live_count();
+        st->threads_spinning = w_load_rlx(&w_sched.n_spinning);   /* counter */
+        st->procs = w_sched.n_procs;
+        w_lock(&w_sched.lock);
+        st->threads = w_sched.n_m;
+        st->threads_idle = w_sched.n_idle_m;
+        st->procs_idle = w_load_rlx(&w_sched.n_idle_p);           /* counter */
+        w_unlock(&w_sched.lock);
+        st->stacks_reserved = w_stack_stats(&w_sched.stacks, w_sched.config.stack_size).n_reserved;
+}
+
+W_EXPORT int weft_stats(weft_stats_t *st)
+{
+        weft_stats_t all;
+
+        if (!st || st->size < sizeof(st->size))
+                return -EINVAL;
+        if (!w_guest_begin())
+                return -ESHUTDOWN;
+        W_ENTER();
+        w_stats_collect(&all);
+        W_LEAVE();
+        w_guest_end();
+        size_t   known = st->size < sizeof(all) ? (size_t)st->size : sizeof(all);
+        uint64_t size = st->size;
+
+        memcpy(st, &all, known);
+        st->size = size;
+        return 0;
+}

@@ -1,0 +1,24 @@
+/* sched/commit.h - what happens to a goroutine once it is off its stack. See PROTOCOL park
+ * (sched/switch.c) for the budget and the rules.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef W_SCHED_COMMIT_H
+#define W_SCHED_COMMIT_H
+
+#include "sched/m.h"
+
+/* g0 was left: nobody to publish. */
+void w_commit_nothing(struct m *mp, const struct commit *c);
+/* To the end of the ring. */
+void w_commit_yield(struct m *mp, const struct commit *c);
+/* WAITING, then c->unlock(left, c->arg). */
+void w_commit_park(struct m *mp, const struct commit *c);
+/* A parent whose child runs first: into `next`. */
+void w_commit_parent(struct m *mp, const struct commit *c);
+/* Runs c->fn(c->arg) on g0, then back to the goroutine. */
+void w_commit_call(struct m *mp, const struct commit *c);
+/* exit.c */
+void w_commit_exit(struct m *mp, const struct commit *c);
+
+#endif

@@ -1,0 +1,153 @@
+/* sched/config.c - what a run is asked for: code before environment before what is detected.
+ *
+ * Called by   run, before anything else exists.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/fatal.h"
+#include "os/os.h"
+#include "sched/sched.h"
+
+#include "weft.h"
+
+#include <errno.h>      /* -Exxx */
+#include <stdlib.h>     /* getenv */
+#include <string.h>
+
+/* A whole decimal number in [low, high]; false for anything else, also "", " 1" and "1x". */
+static bool parse_number(const char *text, int64_t low, int64_t high, int64_t *out)
+{
+        int64_t value = 0;
+
+        if (!*text)
+                return false;
+        for (; *text; text++) {
+                if (*text < '0' || *text > '9' || value > high / 10)
+                        return false;
+                value = value * 10 + (*text - '0');
+        }
+        if (value < low || value > high)
+                return false;
+        *out = value;
+        return true;
+}
+
+/* The value that the code set, else the variable's, else `detected`. */
+static int choose(int64_t from_code, const char *variable, int64_t low, int64_t high,
+                  int64_t detected, int64_t *out)
+{
+        const char *text = getenv(variable);
+
+        if (from_code != 0) {
+                *out = from_code;
+                return from_code >= low && from_code <= high ? 0 : -EINVAL;
+        }
+        *out = detected;
+        if (!text || parse_number(text, low, high, out))
+                return 0;
+        w_say("%s is '%s', which is not a number from %ld to %ld", variable, text, (long)low,
+              (long)high);
+        return -EINVAL;
+}
+
+static int64_t detected_procs(void)
+{
+        int cpus = w_os_cpu_count(), quota = w_os_cpu_quota();
+
+        if (quota > 0 && quota < cpus)
+                cpus = quota;
+        return cpus < W_PROCS_MAX ? cpus : W_PROCS_MAX;
+}
+
+/* ---- WEFT_DEBUG ------------------------------------------------------------------------------ */
+
+static bool apply_debug(struct run_config *c, const char *key, const char *value)
+{
+        int64_t n;
+
+        if (strcmp(key, "schedtrace") == 0 && parse_number(value, 0, 3600000, &n))
+                c->schedtrace_ms = (int)n;
+        else if (strcmp(key, "scheddetail") == 0 && parse_number(value, 0, 1, &n))
+                c->scheddetail = n;
+        else if (strcmp(key, "check") == 0 && parse_number(value, 0, 1, &n))
+                c->check = n;
+        else if (strcmp(key, "migrate") == 0 && parse_number(value, 0, 1, &n))
+                c->migrate = n;
+        else if (strcmp(key, "randomize") == 0 && parse_number(value, 0, INT64_MAX, &n))
+                c->randomize = true, c->randomize_seed = (uint64_t)n;
+        else
+                return false;
+        return true;
+}
+
+static void parse_debug(struct run_config *c, const char *text)
+{
+        char   item[64];
+        size_t len;
+
+        for (; text && *text; text += len + (text[len] == ',')) {
+                len = strcspn(text, ",");
+                size_t take = len < sizeof(item) - 1 ? len : sizeof(item) - 1;
+
+                memcpy(item, text, take);
+                item[take] = '\0';
+                char *equals = strchr(item, '=');
+
+                if (equals)
+                        *equals = '\0';
+                if (!apply_debug(c, item, equals ? equals + 1 : "") && len)
+                        w_say("WEFT_DEBUG: '%s%s%s' is not known and ignored", item,
+                              equals ? "=" : "", equals ? equals + 1 : "");
+        }
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+static int check_fields(const weft_config *cfg)
+{
+        if (cfg->preempt < 0 || cfg->preempt > WEFT_PREEMPT_ALL || cfg->preempt_signal < 0 ||
+            cfg->shutdown_ms < 0 || cfg->file_threads < 0 || cfg->idle_ms < 0)
+                return -EINVAL;
+        return 0;
+}
+
+/* A program compiled against an older header has a shorter struct; what it lacks is zero. */
+static weft_config widen(const weft_config *cfg)
+{
+        weft_config full = { 0 };
+        size_t      size = sizeof(full);
+
+        if (cfg && cfg->size != 0 && cfg->size < size)
+                size = cfg->size;
+        if (cfg)
+                memcpy(&full, cfg, size);
+        return full;
+}
+
+int w_config_read(struct run_config *out, const weft_config *cfg)
+{
+        weft_config full = widen(cfg);
+        int64_t     procs, threads, stack;
+        int         rc = check_fields(&full);
+
+        if (rc == 0)
+                rc = choose(full.procs, "WEFT_PROCS", 1, W_PROCS_MAX, detected_procs(), &procs);
+        if (rc == 0)
+                rc = choose(full.max_threads, "WEFT_MAX_THREADS", 2, 1000000, 10000, &threads);
+        if (rc == 0 && full.stack_size > W_STACK_MAX)
+                rc = -EINVAL;
+        if (rc == 0)
+                rc = choose((int64_t)full.stack_size, "WEFT_STACK", W_STACK_MIN, W_STACK_MAX,
+                            W_STACK_DEFAULT, &stack);
+        if (rc < 0)
+                return rc;
+        *out = (struct run_config){
+                .procs = (int)procs,
+                .max_threads = (int)threads,
+                .stack_size = (size_t)stack,
+                .shutdown_ms = full.shutdown_ms ? full.shutdown_ms : 1000,
+                .idle_ms = full.idle_ms ? full.idle_ms : 10000,
+        };
+        parse_debug(out, getenv("WEFT_DEBUG"));
+        return 0;
+}

@@ -1,0 +1,151 @@
+/* sched/g.h - struct g: a goroutine, its life and who owns which field when.
+ *
+ * The record is two cache lines and lives in memory that is never given back while the run lasts
+ * (base/records.h). What is rarely looked at, struct g_cold, stands at the top of the stack, so
+ * that a goroutine which has not run yet costs this record only.
+ *
+ *      spawn              execute            park commit
+ *   DEAD ----> RUNNABLE -----------> RUNNING ----------> WAITING
+ *    ^  ^         ^ ^                 |  |                  |
+ *    |  IDLE      | +--- yield -------+  |                  |
+ *    |            +----------- ready ----|------------------+
+ *    +---------------- exit -------------+
+ *
+ *   IDLE     -> DEAD      allocator          g.c        when the record is first made
+ *   DEAD     -> RUNNABLE  spawner            spawn.c    not yet visible to anyone else
+ *   RUNNABLE -> RUNNING   M that dequeued    switch.c   now owns the stack
+ *   RUNNING  -> RUNNABLE  itself, by commit  switch.c   yield
+ *   RUNNING  -> WAITING   itself, by commit  switch.c   recorded in what it waits for
+ *   RUNNING  -> DEAD      itself, by commit  exit.c
+ *   WAITING  -> RUNNABLE  the one waker      ready.c    any other state there is fatal
+ *
+ * Every move has one party that may make it, so it is a plain store; the table in gstate.c is
+ * checked at each.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef W_SCHED_G_H
+#define W_SCHED_G_H
+
+#include "arch/fiber.h"
+#include "base/atomic.h"
+#include "base/assert.h"
+#include "base/list.h"
+#include "stack/stack.h"
+
+enum g_state {
+        G_IDLE,
+        G_DEAD,
+        G_RUNNABLE,
+        G_RUNNING,
+        G_WAITING,
+        G_N_STATES
+};
+
+/* Why a goroutine waits. Each park has its own; dumps and statistics show it. */
+enum wait_reason {
+        W_WAIT_NONE,
+        W_WAIT_PARK,
+        W_WAIT_JOIN,
+        W_N_WAIT_REASONS
+};
+
+struct m;
+struct p;
+struct id_page;
+struct value;
+
+enum {
+        W_NAME_BYTES = 32,      /* with the terminator */
+        W_G_DEBUG_MIGRATE = 1,
+};
+
+/* Until the first run there is no stack, so what the first run needs stands where later the context
+ * is kept. */
+struct g_start {
+        void  (*fn)(void *);
+        void   *arg;
+        void   *created_at;     /* return address of the spawn */
+        int64_t parent;
+};
+
+/* Key: o the goroutine itself or, while it does not run, whoever holds it (queue, waker)
+ *      a atomic, edge named   i immutable during one life   w the world is stopped */
+struct g {
+        union {
+                struct fiber   fiber;   /* o  once it has a stack */
+                struct g_start start;   /* o  before */
+        };
+        int64_t           id;           /* i  never reused; 0: a dead record */
+        struct queue_node link;         /* o  in the one queue it stands in */
+        struct stack     *stack;        /* o  NULL before the first run */
+        struct id_page   *id_page;      /* i  see ids.h */
+        struct value     *locals;       /* o  see local.c; NULL if it never set one */
+        w_atomic_u32      state;        /* a  [GS1] enum g_state */
+        w_atomic_u32      token;        /* a  [UP1] see unpark.c */
+        int               saved_errno;  /* o  while it does not run */
+        uint16_t          n_locals;     /* o  */
+        uint8_t           reason;       /* o  enum wait_reason while WAITING */
+        bool              is_main;      /* i  goroutine 1 */
+        uint32_t          stack_kib;    /* i  size asked for, for the report of an overflow */
+        uint32_t          n_queued;     /* w  how often weft_check met it in a queue */
+};
+
+#if !defined(W_ASAN) && !defined(W_TSAN) && !defined(W_VALGRIND)
+_Static_assert(sizeof(struct g) <= 2 * W_CACHELINE, "a parked goroutine's record: two lines");
+#endif
+
+/* At the top of the bound stack. */
+struct g_cold {
+        _Alignas(16) void (*fn)(void *);        /* frames begin right below */
+        void   *arg;
+        void   *created_at;
+        int64_t parent;
+        int64_t since;          /* when it began to wait */
+        char    name[W_NAME_BYTES];
+};
+
+/* NULL before the first run. Context: the goroutine, or the world stopped. */
+struct g_cold *w_g_cold(const struct g *gp);
+
+/* ---- gstate.c -------------------------------------------------------------------------------- */
+
+const char *w_g_state_name(uint32_t state);
+const char *w_wait_reason_name(uint32_t reason);
+
+W_NORETURN void w_g_refuse_move(const struct g *gp, enum g_state from, enum g_state to);
+bool w_g_may_move(enum g_state from, enum g_state to);
+enum g_state w_g_state(const struct g *gp);
+
+/* Moves gp; the caller is the only party that may. Finding another state is corruption. Inline: it
+ * stands on the path of every switch, where a call would cost as much as the work. */
+W_INLINE void w_g_move(struct g *gp, enum g_state from, enum g_state to)
+{
+        W_ASSERT(w_g_may_move(from, to));
+        if (W_UNLIKELY(w_load_rlx(&gp->state) != (uint32_t)from))       /* own word: one mover */
+                w_g_refuse_move(gp, from, to);
+        if (to == G_RUNNABLE)
+                w_san_hand_over(gp);
+        w_store_rel(&gp->state, (uint32_t)to);                    /* [GS1] */
+}
+
+/* ---- g.c: records, free list, all of them ---------------------------------------------------- */
+
+/* A DEAD record for the owner of pp (NULL: no P), or NULL: no memory. Context: any; no switch. */
+W_MUST_CHECK struct g *w_g_get(struct p *pp);
+void w_g_put(struct p *pp, struct g *gp);
+
+/* Gives all of pp's cached records to the central list: when a P goes. */
+void w_g_cache_drain(struct p *pp);
+
+void w_g_each(bool (*visit)(void *gp, void *arg), void *arg);
+
+/* Binds the stack that was reserved and builds the first frame below room for `extra` bytes, whose
+ * place is returned. Context: with or without P, gp in the caller's hands. */
+void *w_g_bind(struct p *pp, struct g *gp, size_t extra);
+size_t w_g_stack_size(const struct g *gp);
+
+void w_g_init(void);
+void w_g_destroy(void);
+
+#endif

@@ -1,0 +1,57 @@
+/* sched/gstate.c - the states of a goroutine: names, the table of legal moves, the move itself.
+ *
+ * Called by   every step that changes what a goroutine is doing.
+ *
+ * Edges     [GS1] what the mover wrote   move: state store-release -> anyone: state load-acquire
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/assert.h"
+#include "sched/g.h"
+
+#define TO(state) (1u << (state))
+
+static const uint8_t may_become[G_N_STATES] = {
+        [G_IDLE] = TO(G_DEAD),
+        [G_DEAD] = TO(G_RUNNABLE),
+        [G_RUNNABLE] = TO(G_RUNNING),
+        [G_RUNNING] = TO(G_RUNNABLE) | TO(G_WAITING) | TO(G_DEAD),
+        [G_WAITING] = TO(G_RUNNABLE),
+};
+
+static const char *const state_names[G_N_STATES] = {
+        [G_IDLE] = "idle",       [G_DEAD] = "dead",       [G_RUNNABLE] = "runnable",
+        [G_RUNNING] = "running", [G_WAITING] = "waiting",
+};
+
+static const char *const reason_names[W_N_WAIT_REASONS] = {
+        [W_WAIT_NONE] = "none",
+        [W_WAIT_PARK] = "park",
+        [W_WAIT_JOIN] = "join",
+};
+
+const char *w_g_state_name(uint32_t state)
+{
+        return state < G_N_STATES ? state_names[state] : "garbage";
+}
+
+const char *w_wait_reason_name(uint32_t reason)
+{
+        return reason < W_N_WAIT_REASONS ? reason_names[reason] : "garbage";
+}
+
+enum g_state w_g_state(const struct g *gp)
+{
+        return (enum g_state)w_load_acq(&gp->state);              /* [GS1] */
+}
+
+bool w_g_may_move(enum g_state from, enum g_state to)
+{
+        return may_become[from] & TO(to);
+}
+
+void w_g_refuse_move(const struct g *gp, enum g_state from, enum g_state to)
+{
+        w_fatal("bad goroutine state: goroutine %ld is %s, expected %s -> %s", (long)gp->id,
+                w_g_state_name(w_g_state(gp)), w_g_state_name(from), w_g_state_name(to));
+}

@@ -1,0 +1,217 @@
+/* sched/idle.c - step 8: looking for work, going to sleep, waking a thread for new work.
+ *
+ * Called by   find (w_idle), ready, spawn and everything that queues work (w_wake_one).
+ *
+ * PROTOCOL idle
+ *
+ * Goal      never runnable work with an idle P and nobody looking; never more threads looking than
+ *           useful.
+ * Parties   submitter (any thread), looker (spinning M, holds a P), leaver (an M without work that
+ *           gives up its P), sleeper.
+ * Words     n_spinning: lookers. n_idle_p: Ps in the idle list. need_spinning: somebody saw work
+ *           and no idle P. The queues.
+ * Submitter 1 publish work   2 [ID1] full fence   3 a looker? it will find the work: done
+ *           4 no idle P: need_spinning := 1, [ID2] full fence; still none: done, a leaver will see
+ *           it
+ *           5 n_spinning 0 -> 1, take an idle P under the lock, start a thread that looks; no idle
+ *           P
+ *             any more: need_spinning := 1 under the lock, n_spinning - 1
+ * Leaver    under sched.lock: 1 global queue empty?   2 P to the idle list, n_idle_p + 1
+ *           3 [ID2] full fence   4 need_spinning, and it was not a looker: take a P back, look
+ * Looker    that found nothing is a leaver first, then: 1 n_spinning - 1   2 [ID1] full fence   3
+ *           look at every queue again; anything there and an idle P: take it and look anew
+ *           that found something: n_spinning - 1, then acts as a submitter: it may have been the
+ *           only looker, and what it found may not be all
+ * Edges     [ID1] queues <-> n_spinning         submitter's fence <-> looker's fence
+ *           [ID2] need_spinning <-> n_idle_p    submitter's fence <-> leaver's fence
+ * Why nothing is lost   ID1: of submitter and looker, whoever's fence is later sees the other's
+ * first
+ *           step: the submitter sees no looker, or the looker sees the work. ID2: the submitter
+ *           sees the leaver's idle P, or the leaver sees need_spinning; who clears need_spinning
+ *           looks at everything afterwards, and so sees what was published before it was set.
+ * Not covered   the global queue is looked at under sched.lock by every leaver.
+ * Rejected  one thread per ready (thrashing); handing the goroutine over (loses locality).
+ * Tests     sim scenarios sched_idle, sched_foreign, sched_leave, mutants sched-*,
+ *           flow/test_parallel.c; window spin-to-idle.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/assert.h"
+#include "base/window.h"
+#include "sched/sched.h"
+
+/* ---- Ps in the idle list --------------------------------------------------------------------- */
+
+static void count_idle_p(uint32_t n)
+{
+        w_store_rlx(&w_sched.n_idle_p, n);                        /* guarded by ID2 and the lock */
+}
+
+void w_idle_p_put_locked(struct p *pp)
+{
+        W_ASSERT(w_lock_held(W_LOCK_sched));
+        W_ASSERT(w_runq_is_empty(&pp->runq));
+        w_store_rlx(&pp->status, P_IDLE);                         /* guarded by the lock */
+        pp->idle_next = w_sched.idle_p;
+        w_sched.idle_p = pp;
+        count_idle_p(w_load_rlx(&w_sched.n_idle_p) + 1);          /* own word: under the lock */
+}
+
+struct p *w_idle_p_get_locked(void)
+{
+        W_ASSERT(w_lock_held(W_LOCK_sched));
+        struct p *pp = w_sched.idle_p;
+
+        if (!pp)
+                return NULL;
+        w_sched.idle_p = pp->idle_next;
+        pp->idle_next = NULL;
+        count_idle_p(w_load_rlx(&w_sched.n_idle_p) - 1);          /* own word: under the lock */
+        return pp;
+}
+
+void w_p_acquire(struct m *mp, struct p *pp)
+{
+        W_ASSERT(!mp->p);
+        w_store_rlx(&pp->m, mp);                                  /* own word now */
+        w_store_rlx(&pp->status, P_RUNNING);                      /* own word now */
+        mp->p = pp;
+}
+
+struct p *w_p_release(struct m *mp)
+{
+        struct p *pp = mp->p;
+
+        W_ASSERT(pp && w_load_rlx(&pp->m) == mp);                 /* own word */
+        w_store_rlx(&pp->m, NULL);                                /* own word */
+        mp->p = NULL;
+        return pp;
+}
+
+/* ---- Looking --------------------------------------------------------------------------------- */
+
+void w_spin_begin(struct m *mp)
+{
+        W_ASSERT(!mp->spinning && mp->p);
+        mp->spinning = true;
+        w_add_rlx(&w_sched.n_spinning, 1);                        /* guarded by ID1 */
+        w_store_rlx(&w_sched.need_spinning, 0);                   /* guarded by ID2 */
+}
+
+static void spin_end(struct m *mp)
+{
+        W_ASSERT(mp->spinning);
+        mp->spinning = false;
+        uint32_t before = w_sub_rlx(&w_sched.n_spinning, 1);      /* guarded by ID1 */
+
+        W_CHECK(before > 0, "negative number of spinning threads");
+}
+
+void w_spin_end_found(struct m *mp)
+{
+        spin_end(mp);
+        w_wake_one();
+}
+
+/* ---- Waking ---------------------------------------------------------------------------------- */
+
+/* False: no idle P, and who next gives one up will know. */
+static bool idle_p_seen(void)
+{
+        if (w_load_rlx(&w_sched.n_idle_p) != 0)                   /* guarded by ID2 */
+                return true;
+        if (w_load_rlx(&w_sched.need_spinning))                   /* guarded by ID2 */
+                return false;
+        w_store_rlx(&w_sched.need_spinning, 1);                   /* guarded by ID2 */
+        w_fence_full();                                           /* [ID2] */
+        return w_load_rlx(&w_sched.n_idle_p) != 0;                /* guarded by ID2 */
+}
+
+static W_NOINLINE void wake_slow(void)
+{
+        uint32_t none = 0;
+
+        if (!w_cas_rlx(&w_sched.n_spinning, &none, 1))            /* guarded by ID1 */
+                return;
+        w_lock(&w_sched.lock);
+        struct p *pp = w_load_rlx(&w_sched.stopping) ? NULL : w_idle_p_get_locked();  /* hint */
+
+        if (!pp) {
+                w_store_rlx(&w_sched.need_spinning, 1);           /* guarded by the lock */
+                w_sub_rlx(&w_sched.n_spinning, 1);                /* guarded by ID1 */
+        }
+        w_unlock(&w_sched.lock);
+        if (pp)
+                w_thread_for(pp, true);
+}
+
+void w_wake_one(void)
+{
+        if (w_sched.n_procs == 1 && w_p())      /* nobody else could run it */
+                return;
+        w_fence_full();                                           /* [ID1] */
+        if (w_load_rlx(&w_sched.n_spinning) != 0 || !idle_p_seen())     /* guarded by ID1 */
+                return;
+        wake_slow();
+}
+
+/* ---- Leaving and sleeping -------------------------------------------------------------------- */
+
+/* Gives the P up; false if there was a reason not to, and mp still holds one. */
+static bool leave_p(struct m *mp)
+{
+        w_lock(&w_sched.lock);
+        if (w_load_rlx(&w_sched.stopping) || w_sched.globq.n) {   /* hint */
+                w_unlock(&w_sched.lock);
+                return false;
+        }
+        w_idle_p_put_locked(w_p_release(mp));
+        w_fence_full();                                           /* [ID2] */
+        bool wanted = !mp->spinning && w_load_rlx(&w_sched.need_spinning);      /* guarded by ID2 */
+
+        if (wanted)
+                w_p_acquire(mp, w_idle_p_get_locked());
+        w_unlock(&w_sched.lock);
+        if (wanted)
+                w_spin_begin(mp);
+        return !wanted;
+}
+
+static bool any_queue_has_work(void)
+{
+        if (w_load_rlx(&w_sched.n_globq) != 0)                    /* guarded by ID1 */
+                return true;
+        for (uint32_t i = 0; i < w_sched.n_procs; i++)
+                if (!w_runq_is_empty(&w_sched.all_p[i]->runq))
+                        return true;
+        return false;
+}
+
+/* The last look of one who was looking: true if it has a P again and goes on looking. */
+static bool look_again(struct m *mp)
+{
+        spin_end(mp);
+        W_WINDOW("spin-to-idle");
+        w_fence_full();                                           /* [ID1] */
+        if (!any_queue_has_work())
+                return false;
+        w_lock(&w_sched.lock);
+        struct p *pp = w_load_rlx(&w_sched.stopping) ? NULL : w_idle_p_get_locked();  /* hint */
+
+        w_unlock(&w_sched.lock);
+        if (!pp)
+                return false;
+        w_p_acquire(mp, pp);
+        w_spin_begin(mp);
+        return true;
+}
+
+bool w_idle(struct m *mp)
+{
+        if (!leave_p(mp))
+                return true;
+        if (mp->spinning && look_again(mp))
+                return true;
+        w_live_idle();
+        return w_thread_sleep(mp);
+}

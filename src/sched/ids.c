@@ -1,0 +1,257 @@
+/* sched/ids.c - from an id to its goroutine, and to the knowledge that it has ended.
+ *
+ * Called by   spawn (give), exit (end), join and unpark (find).
+ *
+ * PROTOCOL ids
+ *
+ * Goal      an id is never given twice; who asks for one learns exactly: never given, alive, ended;
+ *           who finds a goroutine alive can act on it before its record becomes another goroutine.
+ *           Spawn and exit take a lock once in 16 times.
+ * Parties   giver (spawner), ender (the goroutine's exit), finder (join, unpark).
+ * Words     words[i] of a page: 0 not given; pointer to g; pointer | SEEN; ENDED.
+ *           n_left: ids of the page that have not ended.  A page stands in the table from before
+ *           its first id is given until n_left is 0.
+ * Giver     1 store the pointer [IP1]
+ * Ender     1 exchange ENDED [IP1]; SEEN in the old value: lock the bucket, take out the joiners
+ *           2 subtract 1 from n_left [IP2]; 0: lock the bucket, take the page out, recycle it
+ * Finder    1 lock the bucket   2 page gone: the batch was begun? ended : never given
+ *           3 CAS pointer -> pointer | SEEN [IP1]; ENDED: ended
+ *           4 act on g (append to joiners, hand over a token)   5 unlock
+ * Edges     [IP1] goroutine, its id, and all it did   give: words store-release, end: words xchg ->
+ *                 find: words load-acquire and CAS-acquire
+ *           [IP2] all 16 ends            end: n_left sub-acqrel -> last end: n_left sub-acqrel
+ * Why a finder never acts on a recycled record   its CAS comes before or after the ender's
+ * exchange.
+ *           After: it sees ENDED. Before: the ender sees SEEN and must lock the bucket, which the
+ *           finder holds until it is done; only then does the exit go on to recycle g.
+ * Why no joiner is missed   it stands in the list before the finder unlocks, and the ender empties
+ *           the list under the same lock after its exchange.
+ * Why a page is not lost under a finder   it is taken out under the bucket's lock only.
+ * Rejected  slot and generation in the id (ugly numbers in every dump); a hash entry per goroutine
+ *           (a lock or a CAS on a shared line per spawn).
+ * Tests     unit/test_ids.c, sim scenarios sched_spawn, sched_ids.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sched/ids.h"
+
+#include "base/assert.h"
+#include "base/records.h"
+#include "base/window.h"
+#include "sched/g.h"
+
+enum {
+        N_BUCKETS = 1024,       /* a page is 16 goroutines: a million of them are 60 pages each */
+        SEEN = 1,
+        ENDED = 2,
+};
+
+struct bucket {
+        struct lock  lock;
+        struct queue pages;     /* b  under lock */
+};
+
+static struct {
+        struct bucket    buckets[N_BUCKETS];
+        struct lock      lock;          /* class ids: the three below */
+        struct records   pages;
+        uint64_t         next_batch;
+        struct id_source central;
+        w_atomic_u64     n_batches;     /* a  hint: next_batch for those without the lock */
+} ids;
+
+static struct bucket *bucket_of(uint64_t batch)
+{
+        return &ids.buckets[batch % N_BUCKETS];
+}
+
+void w_ids_init(void)
+{
+        for (int i = 0; i < N_BUCKETS; i++) {
+                w_lock_init(&ids.buckets[i].lock, W_LOCK_id_bucket);
+                ids.buckets[i].pages = (struct queue){ 0 };
+        }
+        w_lock_init(&ids.lock, W_LOCK_ids);
+        w_records_init(&ids.pages, sizeof(struct id_page));
+        ids.next_batch = 0;
+        ids.central = (struct id_source){ NULL, W_ID_BATCH };
+        w_store_rlx(&ids.n_batches, 0);         /* own word: nobody runs yet */
+}
+
+void w_ids_destroy(void)
+{
+        w_records_destroy(&ids.pages);
+}
+
+/* Id 0 is nobody's: the first batch begins with 1. */
+static void page_reset(struct id_page *page, uint64_t batch)
+{
+        page->batch = batch;
+        w_list_init(&page->joiners);
+        for (int i = 0; i < W_ID_BATCH; i++)
+                w_store_rlx(&page->words[i], 0);                  /* guarded by the bucket's lock */
+        uint32_t n = batch == 0 ? W_ID_BATCH - 1 : W_ID_BATCH;
+
+        w_store_rlx(&page->n_left, n);                            /* guarded by the bucket's lock */
+}
+
+/* The page stands in the table before its batch is counted: a finder that sees the count and not
+ * the page, under the bucket's lock, knows that the page has come and gone. */
+static bool take_batch_locked(struct id_source *source)
+{
+        struct id_page *page = w_records_get(&ids.pages);
+
+        if (!page)
+                return false;
+        uint64_t       batch = ids.next_batch++;
+        struct bucket *b = bucket_of(batch);
+
+        page_reset(page, batch);
+        w_lock(&b->lock);
+        w_queue_push(&b->pages, &page->link);
+        w_unlock(&b->lock);
+        w_store_rlx(&ids.n_batches, ids.next_batch);              /* guarded by the bucket's lock */
+        source->page = page;
+        source->next = batch == 0 ? 1 : 0;
+        return true;
+}
+
+static void give_next(struct id_source *source, struct g *gp)
+{
+        uint32_t i = source->next++;
+
+        gp->id = (int64_t)(source->page->batch * W_ID_BATCH + i);
+        gp->id_page = source->page;
+        w_store_rel(&source->page->words[i], (uintptr_t)gp);      /* [IP1] */
+}
+
+bool w_id_give(struct id_source *source, struct g *gp)
+{
+        if (source && source->next < W_ID_BATCH) {
+                give_next(source, gp);
+                return true;
+        }
+        w_lock(&ids.lock);
+        if (!source)
+                source = &ids.central;
+        bool ok = source->next < W_ID_BATCH || take_batch_locked(source);
+
+        if (ok)
+                give_next(source, gp);
+        w_unlock(&ids.lock);
+        return ok;
+}
+
+/* Out of the table and free. Its last id has ended, so nobody waits for it. */
+static void retire(struct id_page *page)
+{
+        struct bucket *b = bucket_of(page->batch);
+        struct queue   kept = { 0 };
+
+        w_lock(&b->lock);
+        for (struct queue_node *n; (n = w_queue_pop(&b->pages));)
+                if (n != &page->link)
+                        w_queue_push(&kept, n);
+        b->pages = kept;
+        W_CHECK(w_list_empty(&page->joiners), "an id page with joiners is retired");
+        w_unlock(&b->lock);
+        w_lock(&ids.lock);
+        w_records_put(&ids.pages, page);
+        w_unlock(&ids.lock);
+}
+
+static void collect_joiners(struct id_page *page, int64_t id, struct list_node *woken)
+{
+        struct bucket *b = bucket_of(page->batch);
+
+        w_lock(&b->lock);
+        W_LIST_EACH(n, &page->joiners) {
+                if (W_CONTAINER_OF(n, struct joiner, link)->id == id) {
+                        w_list_unlink(n);
+                        w_list_push_back(woken, n);
+                }
+        }
+        w_unlock(&b->lock);
+}
+
+void w_id_end(struct g *gp, struct list_node *woken)
+{
+        struct id_page *page = gp->id_page;
+        int64_t         id = gp->id;
+        w_atomic_uptr  *word = &page->words[(uint64_t)id % W_ID_BATCH];
+        uintptr_t       was = w_xchg_acqrel(word, ENDED);         /* [IP1] */
+
+        W_ASSERT((was & ~(uintptr_t)SEEN) == (uintptr_t)gp);
+        if (W_UNLIKELY(was & SEEN)) {
+                W_WINDOW("id-ended-before-joiners");
+                collect_joiners(page, id, woken);
+        }
+        gp->id = 0;
+        gp->id_page = NULL;
+        if (w_sub_acqrel(&page->n_left, 1) == 1)                  /* [IP2] */
+                retire(page);
+}
+
+static struct id_page *find_page(struct bucket *b, uint64_t batch)
+{
+        for (struct queue_node *n = b->pages.head; n; n = n->next) {
+                struct id_page *page = W_CONTAINER_OF(n, struct id_page, link);
+
+                if (page->batch == batch)
+                        return page;
+        }
+        return NULL;
+}
+
+/* Marks the goroutine as seen, unless it has ended or was never given. */
+static enum id_found pin(w_atomic_uptr *word, struct g **gp)
+{
+        uintptr_t seen = w_load_acq(word);                        /* [IP1] */
+
+        for (;;) {
+                if (seen == 0)
+                        return W_ID_NEVER_GIVEN;
+                if (seen == ENDED)
+                        return W_ID_ENDED;
+                if (w_cas_acqrel(word, &seen, seen | SEEN))       /* [IP1] */
+                        break;
+        }
+        *gp = (struct g *)(seen & ~(uintptr_t)SEEN);
+        return W_ID_ALIVE;
+}
+
+enum id_found w_id_find(int64_t id, struct g **gp, struct lock **held)
+{
+        uint64_t batch = (uint64_t)id / W_ID_BATCH;
+
+        if (id <= 0)
+                return W_ID_NEVER_GIVEN;
+        struct bucket *b = bucket_of(batch);
+
+        w_lock(&b->lock);
+        struct id_page *page = find_page(b, batch);
+        enum id_found   found;
+
+        if (page)
+                found = pin(&page->words[(uint64_t)id % W_ID_BATCH], gp);
+        else if (batch < w_load_rlx(&ids.n_batches))              /* guarded by the lock */
+                found = W_ID_ENDED;
+        else
+                found = W_ID_NEVER_GIVEN;
+        if (found == W_ID_ALIVE)
+                *held = &b->lock;
+        else
+                w_unlock(&b->lock);
+        return found;
+}
+
+void w_id_join_locked(struct g *gp, struct joiner *joiner)
+{
+        w_list_init(&joiner->link);
+        w_list_push_back(&gp->id_page->joiners, &joiner->link);
+}
+
+uint64_t w_ids_given_hint(void)
+{
+        return w_load_rlx(&ids.n_batches) * W_ID_BATCH;           /* hint */
+}

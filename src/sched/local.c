@@ -1,0 +1,179 @@
+/* sched/local.c - goroutine-local storage: keys with destructors, a value per goroutine and key.
+ *
+ * Called by   user code; exit runs the destructors.
+ *
+ * A goroutine's values are an array that grows with the highest key it has set. Keys are slots with
+ * a generation: the value of a key that was freed and given out again is not the old one's.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/lock.h"
+#include "sched/sched.h"
+
+#include "weft.h"
+
+#include <errno.h>      /* -Exxx */
+#include <stdlib.h>     /* values are user data of user size: malloc, off every hot path */
+
+enum {
+        N_KEYS = 1024,
+        DESTROY_ROUNDS = 4,     /* destructors may set values again; then it is enough */
+};
+
+struct key {
+        bool     used;
+        uint32_t generation;
+        void   (*destroy)(void *);
+};
+
+struct value {
+        uint32_t generation;
+        void    *pointer;
+};
+
+static struct lock keys_lock = W_LOCK_INIT(keys);
+static struct key  keys[N_KEYS];        /* keys_lock; generations survive runs */
+
+/* A key is its slot and the generation it was given in. */
+static unsigned key_id(uint32_t slot, uint32_t generation)
+{
+        return generation * N_KEYS + slot;
+}
+
+W_EXPORT int weft_key_new(weft_key *key, void (*destroy)(void *))
+{
+        int rc = -EAGAIN;
+
+        if (!key)
+                return -EINVAL;
+        w_lock(&keys_lock);
+        for (uint32_t i = 0; i < N_KEYS; i++) {
+                if (keys[i].used)
+                        continue;
+                keys[i].used = true;
+                keys[i].destroy = destroy;
+                key->id = key_id(i, keys[i].generation);
+                rc = 0;
+                break;
+        }
+        w_unlock(&keys_lock);
+        return rc;
+}
+
+static struct key *find_locked(weft_key key)
+{
+        struct key *k = &keys[key.id % N_KEYS];
+
+        return k->used && k->generation == key.id / N_KEYS ? k : NULL;
+}
+
+W_EXPORT void weft_key_free(weft_key key)
+{
+        w_lock(&keys_lock);
+        struct key *k = find_locked(key);
+
+        if (k) {
+                k->used = false;
+                k->generation = (k->generation + 1) % (UINT32_MAX / N_KEYS);
+        }
+        w_unlock(&keys_lock);
+}
+
+static bool is_valid(weft_key key)
+{
+        w_lock(&keys_lock);
+        bool valid = find_locked(key) != NULL;
+
+        w_unlock(&keys_lock);
+        return valid;
+}
+
+static int grow(struct g *gp, uint32_t n)
+{
+        struct value *grown = realloc(gp->locals, n * sizeof(*grown));
+
+        if (!grown)
+                return -ENOMEM;
+        for (uint32_t i = gp->n_locals; i < n; i++)
+                grown[i] = (struct value){ 0, NULL };
+        gp->locals = grown;
+        gp->n_locals = (uint16_t)n;
+        return 0;
+}
+
+W_EXPORT int weft_local_set(weft_key key, void *value)
+{
+        struct g *gp = w_g();
+        uint32_t  slot = key.id % N_KEYS;
+
+        if (!gp)
+                return -EPERM;
+        if (!is_valid(key))
+                return -EINVAL;
+        if (slot >= gp->n_locals) {
+                int rc = grow(gp, slot + 1);
+
+                if (rc < 0)
+                        return rc;
+        }
+        gp->locals[slot] = (struct value){ key.id / N_KEYS, value };
+        return 0;
+}
+
+W_EXPORT void *weft_local_get(weft_key key)
+{
+        struct g *gp = w_g();
+        uint32_t  slot = key.id % N_KEYS;
+
+        if (!gp || slot >= gp->n_locals || gp->locals[slot].generation != key.id / N_KEYS)
+                return NULL;
+        return gp->locals[slot].pointer;
+}
+
+/* The destructor of a value whose key still exists, or NULL. */
+static void (*destructor_of(uint32_t slot, uint32_t generation))(void *)
+{
+        w_lock(&keys_lock);
+        struct key *k = &keys[slot];
+        void      (*destroy)(void *) =
+                k->used && k->generation == generation ? k->destroy : NULL;
+
+        w_unlock(&keys_lock);
+        return destroy;
+}
+
+/* User code runs here: the mark says so. */
+static bool destroy_once(struct g *gp)
+{
+        bool any = false;
+
+        for (uint32_t i = 0; i < gp->n_locals; i++) {
+                struct value v = gp->locals[i];
+                void       (*destroy)(void *) = destructor_of(i, v.generation);
+
+                gp->locals[i].pointer = NULL;
+                if (!v.pointer || !destroy)
+                        continue;
+                w_leave(0);
+                destroy(v.pointer);
+                (void)w_enter();
+                any = true;
+        }
+        return any;
+}
+
+void w_locals_drop(struct g *gp)
+{
+        free(gp->locals);
+        gp->locals = NULL;
+        gp->n_locals = 0;
+}
+
+void w_locals_destroy(struct g *gp)
+{
+        if (W_LIKELY(!gp->locals))
+                return;
+        for (int round = 0; round < DESTROY_ROUNDS && destroy_once(gp); round++)
+                ;
+        w_locals_drop(gp);
+}

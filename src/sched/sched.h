@@ -1,0 +1,210 @@
+/* sched/sched.h - the one global record of a run, what its lock protects, and the invariants.
+ *
+ * Invariants, executable in debug/check.c with the world stopped:
+ *   I1  every state word is in the table and was moved along it (gstate.c checks each move)
+ *   I2  a RUNNING goroutine is the curg of one M, which has a P
+ *   I3  a RUNNABLE goroutine stands in exactly one queue
+ *   I5  spinners <= Ps, and every spinner holds a P with an empty queue
+ *   I6  an idle M has no P and no goroutine
+ *   I7  p->m == m if and only if m->p == p
+ *   I8  no park with a runtime lock held (switch.c checks each)
+ *   I9  every P is with its owner, in the idle list or with the stopper
+ *   I11 ids are unique; the all-list holds every goroutine once
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef W_SCHED_SCHED_H
+#define W_SCHED_SCHED_H
+
+#include "base/lock.h"
+#include "base/note.h"
+#include "base/rand.h"
+#include "base/records.h"
+#include "sched/g.h"
+#include "sched/m.h"
+#include "sched/p.h"
+#include "stack/stack.h"
+
+enum { W_PROCS_MAX = 1024 };
+
+/* What a run was asked for, checked and complete (config.c). */
+struct run_config {
+        int     procs;
+        int     max_threads;
+        size_t  stack_size;
+        int     shutdown_ms;
+        int     idle_ms;
+        int     schedtrace_ms;  /* 0: off */
+        bool    scheddetail, check, migrate;
+        bool    randomize;
+        uint64_t randomize_seed;
+};
+
+/* Key: s lock   S written under lock, read by anyone as a hint   a edge named   i for the run */
+struct sched {
+        struct run_config  config;      /* i */
+        struct lock        lock;        /* class sched */
+
+        struct queue       globq;       /* s  globq.c */
+        w_atomic_u32       n_globq;     /* S */
+
+        struct p         **all_p;       /* i  changed with the world stopped only */
+        uint32_t           n_procs;     /* i  likewise */
+        struct visit_steps steal_order; /* i  likewise */
+        struct p          *idle_p;      /* s  newest first */
+        w_atomic_u32       n_idle_p;    /* S  [ID2] */
+
+        struct list_node   all_m;       /* s */
+        struct list_node   idle_m;      /* s  newest first */
+        uint32_t           n_m;         /* s  threads, those being created included */
+        uint32_t           n_idle_m;    /* s */
+        uint32_t           next_m_id;   /* s */
+
+        w_atomic_u32       n_spinning;  /* a  [ID1] idle.c */
+        w_atomic_u32       need_spinning;       /* a  [ID2] idle.c */
+
+        w_atomic_u32       stopping;    /* S  the world is asked to stop, or the run to end */
+        bool               ending;      /* s  the run ends */
+        uint32_t           n_to_stop;   /* s  Ps that have not stopped yet */
+        struct note        stopped;     /* the stopper sleeps here */
+        struct lock        stop_lock;   /* class stop: one stopper */
+
+        bool               stopper_sleeps;      /* s */
+
+        w_atomic_u64       spawned_without_p;   /* a  counter */
+        w_atomic_u32       main_left;   /* a  [LV1] goroutine 1 has left by weft_exit */
+
+        struct records     m_records;   /* s */
+        struct list_node   ended_m;     /* s  ended, not yet joined */
+        uint32_t           n_started, n_ended;  /* s  threads of ours, m0 not counted */
+        struct note        all_ended;   /* the end of the run waits here */
+        bool               end_sleeps;  /* s  it does; all may have ended before, and m0 may have
+                                         *    started another since */
+        bool               complained;  /* s  that no thread was to be had */
+        bool               thread_owed; /* s  none was to be had for a P: who goes idle looks */
+        struct w_os_sigmask sigmask;    /* i  what the caller of weft_run had */
+
+        struct stack_pool  stacks;
+};
+
+extern struct sched w_sched;
+
+/* ---- globq.c: the queue that every P shares, under sched.lock -------------------------------- */
+
+void w_globq_put_locked(struct g *gp);
+void w_globq_put_batch_locked(struct queue *batch);
+/* One goroutine, or NULL. */
+struct g *w_globq_get_locked(void);
+/* This P's share, at most half a ring: the first is returned, the others go to `rest`. */
+struct g *w_globq_get_batch_locked(struct queue *rest);
+void w_globq_put(struct g *gp);
+/* For those without a P: state, count and queue change at one moment, as weft_check sees it. */
+void w_globq_publish(struct g *gp, enum g_state from);
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+/* spawn.c: goroutine 1, in no queue: it has to start on the calling thread. */
+int64_t w_spawn_main(void (*fn)(void *), void *arg, struct g **out);
+
+/* queue.c: into a P's queue, with overflow to the global one. Context: owner of pp. */
+void w_queue_ring(struct p *pp, struct g *gp);
+void w_queue_next(struct p *pp, struct g *gp);
+/* From `next` or the ring, minding hops and ticks; NULL if both are empty. */
+struct g *w_queue_take(struct p *pp);
+
+/* schedule.c: the M's loop on g0; returns when the M is to end, without a P. */
+void w_schedule(struct m *mp);
+/* find.c: the next goroutine for mp, which holds a P; NULL: the M ends, without a P. */
+struct g *w_find(struct m *mp);
+/* steal.c */
+struct g *w_steal(struct m *mp);
+
+/* switch.c */
+void w_execute(struct m *mp, struct g *gp);
+/* Parks the calling goroutine. Once it is off its stack and WAITING, unlock(gp, arg) runs: from the
+ * moment it releases what protects the wait, gp may run elsewhere. If unlock returns false nobody
+ * will wake gp: it goes on at once. Context: goroutine, no runtime lock held but what unlock
+ * releases; may switch: yes. */
+void w_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void *arg), void *arg);
+/* Switches to a child that nobody else has seen; the parent goes to `next`. May switch: yes. */
+void w_run_child(struct g *child);
+/* Ends the calling goroutine. */
+W_NORETURN void w_exit(void);
+/* Runs fn(arg) on g0, for code that needs more stack than a goroutine may have. fn does not park.
+ * Context: any; comes back on the same M. */
+void w_on_g0(void (*fn)(void *), void *arg);
+void w_goroutine_main(void *gp);
+
+/* exit.c */
+W_NORETURN void w_goroutine_run(struct g *gp);
+
+/* ready.c: makes a WAITING goroutine runnable. Context: the one waker, any thread, also without P.
+ * */
+void w_ready(struct g *gp);
+
+/* idle.c */
+void w_wake_one(void);
+void w_spin_begin(struct m *mp);
+void w_spin_end_found(struct m *mp);
+/* Gives up the P and sleeps; true: mp has a P again and looks on. */
+bool w_idle(struct m *mp);
+void w_p_acquire(struct m *mp, struct p *pp);
+struct p *w_p_release(struct m *mp);
+void w_idle_p_put_locked(struct p *pp);
+struct p *w_idle_p_get_locked(void);
+
+/* thread.c */
+struct m *w_m_adopt(void);
+W_MUST_CHECK int w_m_begin(struct m *mp);
+void w_m_end(struct m *mp);
+int  w_thread_create(struct p *pp, bool spinning);
+/* Finds or makes a thread for pp, which is in the caller's hands. */
+void w_thread_for(struct p *pp, bool spinning);
+/* Sleeps as an M without a P; true: has one again. false: the M is to end. */
+bool w_thread_sleep(struct m *mp);
+bool w_thread_sleep_unlock(struct m *mp);       /* with sched.lock, which it releases */
+void w_threads_join_ended(void);
+/* Hands mp's P to a thread that sleeps, if there is one, and sleeps itself; as w_thread_sleep. */
+bool w_thread_swap(struct m *mp);
+
+/* stop.c */
+void w_world_stop(void);
+void w_world_start(void);
+/* For an M that found `stopping`: gives up its P and sleeps; as w_thread_sleep. */
+bool w_stop_here(struct m *mp);
+void w_p_give_up_locked(struct p *pp);
+/* The run is to end: everyone stops for good. */
+void w_run_end(void);
+
+/* live.c */
+void    w_live_spawned(struct p *pp);
+void    w_live_ended(struct p *pp);
+void    w_live_main_left(void);
+int64_t w_live_count(void);
+/* For an M that gave its P up: ends the run if goroutine 1 left it and nobody is left. */
+void    w_live_idle(void);
+
+/* local.c, self.c, g.c */
+void w_locals_destroy(struct g *gp);
+void w_locals_drop(struct g *gp);      /* without running destructors */
+void w_name_copy(char out[W_NAME_BYTES], const char *name);
+void w_g_describe(void *owner, struct stack_owner *out);
+
+/* dump.c: for w_fatal_set_dump; any context, also a signal handler. */
+void w_dump_fatal(void);
+
+/* schedtrace.c: nothing unless WEFT_DEBUG asked for it. */
+void w_schedtrace_start(void);
+void w_schedtrace_stop(void);
+
+/* config.c, run.c */
+struct weft_config;
+W_MUST_CHECK int w_config_read(struct run_config *out, const struct weft_config *cfg);
+/* False: no runtime runs, or it is stopping. */
+bool w_run_is_on(void);
+/* Around a call that a thread of the program itself may make: while it lasts the run is not taken
+ * down. False, and no end to call: no runtime runs. See PROTOCOL guest (sched/run.c). */
+W_MUST_CHECK bool w_guest_begin(void);
+void w_guest_end(void);
+
+#endif

@@ -1,0 +1,104 @@
+/* sched/schedtrace.c - WEFT_DEBUG=schedtrace=MS: one line about the scheduler every MS
+ * milliseconds.
+ *
+ * Called by   run, at start and end; a thread of its own does the work, without M, P or signals.
+ *
+ * The line is Go's, so that eyes and scripts that know it can read it. scheddetail=1 adds a line
+ * for each P, M and goroutine. Nothing is stopped for it: what moves meanwhile is printed as it was
+ * met.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sched/sched.h"
+
+enum { THREAD_STACK = 64 * 1024, QUEUES_MAX = 16 };
+
+static struct {
+        struct w_os_thread thread;
+        struct thread      self;        /* so that its locks are checked as everyone's */
+        struct note        stop;
+        int64_t            began_at;
+        bool               on;
+} tracer;
+
+/* The first queues in brackets, as many as fit a line. */
+static void trace_line(void)
+{
+        char   text[256];
+        size_t n = 0;
+        long   ms = (long)((w_os_now() - tracer.began_at) / 1000000);
+
+        for (uint32_t i = 0; i < w_sched.n_procs && i < QUEUES_MAX; i++)
+                n += w_format(text + n, sizeof(text) - n, "%u ",
+                              w_runq_len_hint(&w_sched.all_p[i]->runq));
+        w_lock(&w_sched.lock);
+        uint32_t threads = w_sched.n_m, idle = w_sched.n_idle_m;
+
+        w_unlock(&w_sched.lock);
+        w_say("SCHED %ldms: gomaxprocs=%u idleprocs=%u threads=%u spinningthreads=%u "
+              "needspinning=%u idlethreads=%u runqueue=%u [ %s]",
+              ms, w_sched.n_procs, w_load_rlx(&w_sched.n_idle_p), threads,        /* hint */
+              w_load_rlx(&w_sched.n_spinning), w_load_rlx(&w_sched.need_spinning), /* hint */
+              idle, w_load_rlx(&w_sched.n_globq), text);                          /* hint */
+}
+
+static bool trace_g(void *record, void *arg)
+{
+        const struct g *gp = record;
+        enum g_state    state = w_g_state(gp);
+
+        (void)arg;
+        if (state == G_RUNNABLE || state == G_RUNNING || state == G_WAITING)
+                w_say("  G%ld: status=%s(%s)", (long)gp->id, w_g_state_name(state),
+                      state == G_WAITING ? w_wait_reason_name(gp->reason) : "");
+        return true;
+}
+
+static void trace_detail(void)
+{
+        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+                struct p *pp = w_sched.all_p[i];
+                struct m *mp = w_load_rlx(&pp->m);                /* hint */
+
+                w_say("  P%u: status=%u m=%d runqsize=%u", i, w_load_rlx(&pp->status),    /* hint */
+                      mp ? (int)mp->thread.id : -1, w_runq_len_hint(&pp->runq));
+        }
+        w_g_each(trace_g, NULL);
+}
+
+static void trace(void *arg)
+{
+        int64_t period = (int64_t)w_sched.config.schedtrace_ms * 1000000;
+
+        (void)arg;
+        w_self_set(&tracer.self);
+        for (int64_t at = tracer.began_at + period; !w_note_sleep_until(&tracer.stop, at);
+             at += period) {
+                trace_line();
+                if (w_sched.config.scheddetail)
+                        trace_detail();
+        }
+        w_self_set(NULL);
+}
+
+void w_schedtrace_start(void)
+{
+        if (w_sched.config.schedtrace_ms == 0)
+                return;
+        tracer.began_at = w_os_now();
+        tracer.self = (struct thread){ 0 };
+        w_note_clear(&tracer.stop);
+        tracer.on = w_os_thread_start(&tracer.thread, "weft-trace", THREAD_STACK, trace,
+                                      NULL) == 0;
+        if (!tracer.on)
+                w_say("no thread for schedtrace: going on without");
+}
+
+void w_schedtrace_stop(void)
+{
+        if (!tracer.on)
+                return;
+        w_note_wake(&tracer.stop);
+        w_os_thread_join(&tracer.thread);
+        tracer.on = false;
+}

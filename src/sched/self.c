@@ -1,0 +1,86 @@
+/* sched/self.c - what a goroutine may ask and say about itself.
+ *
+ * Called by   user code.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sched/sched.h"
+
+#include "weft.h"
+
+#include <string.h>
+
+enum {
+        SLICE_NS = 10000000,    /* how long a goroutine may compute between two checkpoints */
+        CLOCK_EVERY = 32,       /* checkpoints between two looks at the clock, which costs 30 ns */
+};
+
+W_EXPORT int64_t weft_id(void)
+{
+        struct g *gp = w_g();
+
+        return gp ? gp->id : 0;
+}
+
+/* Cut at a byte, not in the middle of a UTF-8 character. */
+void w_name_copy(char out[W_NAME_BYTES], const char *name)
+{
+        size_t n = strnlen(name, W_NAME_BYTES);
+
+        if (n == W_NAME_BYTES) {
+                n = W_NAME_BYTES - 1;
+                while (n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80)
+                        n--;
+        }
+        memcpy(out, name, n);
+        out[n] = '\0';
+}
+
+W_EXPORT void weft_name(const char *name)
+{
+        struct g *gp = w_g();
+
+        if (gp)
+                w_name_copy(w_g_cold(gp)->name, name ? name : "");
+}
+
+W_EXPORT int64_t weft_count(void)
+{
+        if (!w_guest_begin())
+                return 0;
+        int64_t n = w_live_count();
+
+        w_guest_end();
+        return n;
+}
+
+/* True once the slice that this P works on is used up. A new tick is a new slice. */
+static bool slice_is_over(struct p *pp)
+{
+        if (pp->n_checkpoints++ % CLOCK_EVERY)
+                return false;
+        int64_t now = w_os_now();
+
+        if (pp->slice_tick != pp->tick) {
+                pp->slice_tick = pp->tick;
+                pp->slice_at = now;
+        }
+        return now - pp->slice_at >= SLICE_NS;
+}
+
+W_EXPORT int weft_checkpoint(void)
+{
+        struct p *pp = w_p();
+
+        if (!pp || (!w_load_rlx(&pp->attention) && !slice_is_over(pp)))   /* hint */
+                return 0;
+        pp->slice_at = w_os_now();
+        weft_yield();
+        return 1;
+}
+
+/* Out of line and not const, so that every mention in user code asks anew: see weft.h. */
+W_NOIPA W_EXPORT int *weft_errno(void)
+{
+        return w_os_errno();
+}

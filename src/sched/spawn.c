@@ -1,0 +1,187 @@
+/* sched/spawn.c - step 1: a function becomes a goroutine.
+ *
+ * Called by   user code: weft_go and its kin.
+ * Calls       g.c (record), ids.c, stack.c (a promise, not yet a stack), queue.c, idle.c.
+ *
+ * A plain spawn promises a stack and binds none: a goroutine that waits for its first turn costs
+ * its record only. What must be kept until then besides function and argument (a name, a copy of
+ * the argument) binds the stack at once and stands at its top.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/assert.h"
+#include "sched/sched.h"
+
+#include "weft.h"
+
+#include <errno.h>      /* -Exxx */
+#include <string.h>
+
+enum { ARG_COPY_MAX = 4096 };
+
+struct spawn {
+        void      (*fn)(void *);
+        void       *arg;
+        const void *copy;               /* NULL: none */
+        size_t      copy_size;
+        const char *name;               /* NULL: none */
+        size_t      stack_size;
+        void       *created_at;
+        bool        child_first;
+        struct g  **main;               /* goroutine 1 goes here, not into a queue; else NULL */
+};
+
+/* A record with an id and the promise of a stack; nobody else sees it yet. */
+static int obtain(struct p *pp, const struct spawn *s, struct g **out)
+{
+        struct g *gp = w_g_get(pp);
+
+        if (!gp)
+                return -ENOMEM;
+        int rc = w_stack_reserve(&w_sched.stacks, pp ? &pp->stacks : NULL, s->stack_size);
+
+        if (rc < 0)
+                goto out_record;
+        if (!w_id_give(pp ? &pp->ids : NULL, gp)) {
+                rc = -ENOMEM;
+                goto out_stack;
+        }
+        *out = gp;
+        return 0;
+out_stack:
+        w_stack_unreserve(&w_sched.stacks, pp ? &pp->stacks : NULL, s->stack_size);
+out_record:
+        w_g_put(pp, gp);
+        return rc;
+}
+
+static void prepare(struct g *gp, const struct spawn *s)
+{
+        struct g *parent = w_g();
+
+        gp->start = (struct g_start){ s->fn, s->arg, s->created_at, parent ? parent->id : 0 };
+        gp->stack_kib = (uint32_t)(s->stack_size >> 10);
+        gp->saved_errno = 0;
+        gp->reason = W_WAIT_NONE;
+        gp->is_main = s->main != NULL;
+        w_store_rlx(&gp->token, 0);                               /* guarded: unpublished */
+        W_ASSERT(!gp->locals && !gp->stack);
+}
+
+/* What has to wait for the first run stands on the stack, so the stack is bound now. */
+static void furnish(struct p *pp, struct g *gp, const struct spawn *s)
+{
+        if (!s->name && !s->copy)
+                return;
+        void *room = w_g_bind(pp, gp, s->copy ? s->copy_size : 0);
+
+        if (s->copy)
+                memcpy(room, s->copy, s->copy_size);
+        if (s->name)
+                w_name_copy(w_g_cold(gp)->name, s->name);
+}
+
+/* Child first: the child runs at once and the parent waits in `next`. Everyone else queues. */
+static void publish(struct p *pp, struct g *gp, const struct spawn *s)
+{
+        if (!pp) {
+                w_globq_publish(gp, G_DEAD);
+                w_wake_one();
+                return;
+        }
+        w_live_spawned(pp);
+        w_g_move(gp, G_DEAD, G_RUNNABLE);
+        if (s->main) {
+                *s->main = gp;
+                return;
+        }
+        if (s->child_first && w_g()) {
+                w_run_child(gp);
+                return;
+        }
+        w_queue_next(pp, gp);
+        w_wake_one();
+}
+
+static int64_t spawn(const struct spawn *s)
+{
+        struct g *gp = NULL;
+        struct p *pp = w_p();
+        int       rc = obtain(pp, s, &gp);
+
+        if (rc < 0)
+                return rc;
+        int64_t id = gp->id;
+
+        prepare(gp, s);
+        furnish(pp, gp, s);
+        publish(pp, gp, s);     /* from here gp may have ended already */
+        return id;
+}
+
+int64_t w_spawn_main(void (*fn)(void *), void *arg, struct g **out)
+{
+        size_t       least = (size_t)1 << 20;
+        size_t       size = w_sched.config.stack_size;
+        struct spawn s = { .fn = fn, .arg = arg, .main = out,
+                           .stack_size = size > least ? size : least,
+                           .created_at = __builtin_return_address(0) };
+
+        return spawn(&s);
+}
+
+/* ---- Public ---------------------------------------------------------------------------------- */
+
+/* Checks what the caller asked for, fills in defaults, spawns. */
+static int64_t spawn_checked(struct spawn *s)
+{
+        if (!s->fn)
+                return -EINVAL;
+        if (s->stack_size != 0 && (s->stack_size < W_STACK_MIN || s->stack_size > W_STACK_MAX))
+                return -EINVAL;
+        if (!w_guest_begin())
+                return -ESHUTDOWN;
+        W_ENTER();
+        size_t size = s->stack_size ? s->stack_size : w_sched.config.stack_size;
+
+        s->stack_size = (size + 1023) & ~(size_t)1023;
+        int64_t id = spawn(s);
+
+        W_LEAVE();
+        w_guest_end();
+        return id;
+}
+
+W_EXPORT int64_t weft_go(void (*fn)(void *), void *arg)
+{
+        struct spawn s = { .fn = fn, .arg = arg, .created_at = __builtin_return_address(0) };
+
+        return spawn_checked(&s);
+}
+
+W_EXPORT int64_t weft_go_copy(void (*fn)(void *), const void *arg, size_t size)
+{
+        struct spawn s = { .fn = fn, .copy = arg, .copy_size = size,
+                           .created_at = __builtin_return_address(0) };
+
+        if (!arg)
+                return size ? -EINVAL : spawn_checked(&s);
+        if (size > ARG_COPY_MAX)
+                return -E2BIG;
+        return spawn_checked(&s);
+}
+
+/* A caller compiled against an older header has a shorter struct; 0 means the first release's. */
+W_EXPORT int64_t weft_go_with(const weft_attr *attr, void (*fn)(void *), void *arg)
+{
+        struct spawn s = { .fn = fn, .arg = arg, .created_at = __builtin_return_address(0) };
+
+        if (attr) {
+                if (attr->flags & ~(unsigned)WEFT_CHILD_FIRST)
+                        return -EINVAL;
+                s.name = attr->name;
+                s.stack_size = attr->stack_size;
+                s.child_first = attr->flags & WEFT_CHILD_FIRST;
+        }
+        return spawn_checked(&s);
+}

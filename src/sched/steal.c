@@ -1,0 +1,67 @@
+/* sched/steal.c - step 7: take work from another P.
+ *
+ * Called by   find, by a spinning M that holds an empty P.
+ * Protocols   cites runq (sched/runq.c), idle (sched/idle.c).
+ *
+ * Victims are visited in an order that reaches each once per round and differs from round to round.
+ * `next` is taken only in the last round, and only if it stays where it is for a moment: mostly the
+ * victim is about to run it, and moving it would undo the locality that slot is for.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/assert.h"
+#include "sched/sched.h"
+
+enum {
+        ROUNDS = 4,
+#if defined(W_HOOKED)
+        PATIENCE = 0,           /* an engine chooses who runs: waiting only makes runs longer */
+#else
+        PATIENCE = 100,         /* pauses before `next` is taken: some 3 us */
+#endif
+};
+
+/* True if the same goroutine stood in `next` for a while. */
+static bool next_is_stale(struct p *victim)
+{
+        struct g *before = w_load_rlx(&victim->runq.next);        /* hint */
+
+        if (!before)
+                return false;
+        for (int i = 0; i < PATIENCE; i++)
+                w_cpu_pause();
+        return w_load_rlx(&victim->runq.next) == before;          /* hint */
+}
+
+static struct g *steal_from(struct m *mp, struct p *victim, bool last)
+{
+        struct g *gp = w_runq_steal(&mp->p->runq, &victim->runq, W_GRAB_RING);
+
+        if (!gp && last && next_is_stale(victim))
+                gp = w_runq_steal(&mp->p->runq, &victim->runq, W_GRAB_NEXT_TOO);
+        return gp;
+}
+
+struct g *w_steal(struct m *mp)
+{
+        for (int round = 0; round < ROUNDS; round++) {
+                struct visit order = w_visit_begin(&w_sched.steal_order, &mp->p->rand);
+                uint32_t     at;
+
+                while (w_visit_next(&order, &at)) {
+                        struct p *victim = w_sched.all_p[at];
+                        struct g *gp;
+
+                        if (victim == mp->p)
+                                continue;
+                        if (w_load_rlx(&w_sched.stopping))        /* hint */
+                                return NULL;
+                        gp = steal_from(mp, victim, round == ROUNDS - 1);
+                        if (gp) {
+                                w_p_count(&mp->p->stats.steals, 1);
+                                return gp;
+                        }
+                }
+        }
+        return NULL;
+}

@@ -1,0 +1,214 @@
+/* sched/switch.c - steps 4 and 5: from one goroutine to the next, and what happens in between.
+ *
+ * Called by   schedule (w_execute), everything that waits (w_park), exit, user code (weft_yield).
+ * Calls       queue.c for the next goroutine; the commit of the one that left (commit.c).
+ *
+ * Built as arch/arch.h demands: no LTO, no sanitizer, baseline instruction set; nothing derived
+ * from the thread lives across a switch. TSan does not see the accesses of this file, so it
+ * contains the switches and what they need, and no protocol.
+ *
+ * PROTOCOL park
+ *
+ * Goal      a goroutine that waits can be woken from the moment others can find it, and is never
+ *           run while its registers are not saved; one switch per hand-off.
+ * Parties   parker (goroutine), committer (the M, after the switch), waker.
+ * Words     g.state; the lock or word of what is waited for (the caller's).
+ * Parker    1 is found by wakers only through an object whose lock it holds, or whose word it has
+ *           not moved yet   2 leaves a commit with its M   3 switches, to the next goroutine if one
+ *           is at hand, else to g0
+ * Committer 1 RUNNING -> WAITING [GS1]   2 unlock(g, arg): releases the lock or moves the word.
+ *           From here on g may run elsewhere and is not touched   3 unlock said no: g is WAITING
+ *           and found by nobody: makes it RUNNABLE, into `next`
+ * Waker     1 takes g out of the object under its lock, or wins its word   2 w_ready: WAITING ->
+ *           RUNNABLE; any other state is fatal, it means two wakers   3 queue, wake a thread
+ * Why safe  the waker can reach step 1 only after the committer's step 2, which comes after the
+ *           registers were saved and the state was set; the lock (or word) hands both over.
+ * Direct    the parker goes straight to another goroutine if its P needs no attention, it is not
+ *           the 61st tick, and the P's own queue has one. All else (global queue, stealing,
+ *           stopping, sleeping) is decided on g0.
+ * Budget    the commit runs on the next goroutine's stack: 512 bytes, no user code, no allocation,
+ *           no switch. w_park checks that no runtime lock is held but the one that unlock releases.
+ * Rejected  always through g0 (two switches); publishing before the switch (the waker's M could run
+ *           the goroutine while we still stand on its stack).
+ * Tests     flow/test_go.c, flow/test_unpark.c, sim scenarios sched_*.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/assert.h"
+#include "sched/commit.h"
+#include "sched/sched.h"
+
+#include "weft.h"
+
+/* ---- Leaving and arriving -------------------------------------------------------------------- */
+
+W_INLINE void become(struct m *mp, struct g *gp)
+{
+        w_g_move(gp, G_RUNNABLE, G_RUNNING);
+        mp->curg = gp;
+}
+
+/* A goroutine to go on with at once, or NULL: ask g0. */
+W_INLINE struct g *pick_direct(struct p *pp)
+{
+        if (W_UNLIKELY(w_load_rlx(&pp->attention) != 0) ||        /* hint */
+            pp->tick % W_GLOBAL_EVERY == 0)
+                return NULL;
+        struct g *gp = w_queue_take(pp);
+
+        if (gp && W_UNLIKELY(!gp->stack))
+                w_g_bind(pp, gp, 0);
+        return gp;
+}
+
+/* What the M owes to the goroutine that left, now that it is off its stack; done in the name of the
+ * M, whichever stack this is. */
+W_INLINE void run_commit(struct m *mp)
+{
+        w_san_act_as(&mp->g0.san, 0);
+        mp->commit.run(mp, &mp->commit);
+}
+
+/* First thing after a switch has brought a goroutine here, on whatever M that is. */
+W_INLINE void arrive(struct g *gp)
+{
+        struct m *mp = w_m();
+
+        run_commit(mp);
+        /* it goes on with what is the M's and P's */
+        w_san_act_as(&gp->fiber.san, W_SAN_ORDERED);
+        w_san_take_over(gp);
+        *mp->errno_at = gp->saved_errno;
+}
+
+W_INLINE struct fiber *leave_to(struct m *mp, struct g *gp, struct g *to)
+{
+        gp->saved_errno = *mp->errno_at;
+        w_p_count(&mp->p->stats.switches, 1);
+        w_san_act_as(&mp->g0.san, W_SAN_ORDERED);
+        if (!to) {
+                mp->curg = NULL;
+                return &mp->g0;
+        }
+        become(mp, to);
+        return &to->fiber;
+}
+
+W_INLINE void switch_away(struct m *mp, struct g *gp, struct g *to)
+{
+        struct fiber *target = leave_to(mp, gp, to);
+
+        w_fiber_switch_inline(&gp->fiber, target, 0);
+        arrive(gp);
+}
+
+/* ---- Yield ----------------------------------------------------------------------------------- */
+
+/* Nobody to yield to, and nothing that g0 would have to see to. */
+static bool is_alone(struct p *pp)
+{
+        return !w_load_rlx(&pp->attention) && w_load_rlx(&w_sched.n_globq) == 0 &&      /* hint */
+               w_runq_is_empty(&pp->runq);
+}
+
+W_NOIPA W_EXPORT void weft_yield(void)
+{
+        struct m *mp = w_m();
+
+        if (!mp || !mp->curg) {
+                w_os_yield();
+                return;
+        }
+        W_ENTER();
+        struct g *gp = mp->curg;
+        struct g *to = pick_direct(mp->p);
+
+        if (to || !is_alone(mp->p)) {
+                mp->commit = (struct commit){ .run = w_commit_yield, .left = gp };
+                switch_away(mp, gp, to);
+        }
+        W_LEAVE();
+}
+
+/* ---- Park, child first, exit ----------------------------------------------------------------- */
+
+W_NOIPA void w_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void *arg), void *arg)
+{
+        struct m *mp = w_m();
+        struct g *gp = mp->curg;
+
+        W_CHECK(mp->thread.n_held <= 1, "goroutine %ld parks with %u runtime locks held",
+                (long)gp->id, mp->thread.n_held);
+        gp->reason = (uint8_t)reason;
+        w_g_cold(gp)->since = mp->p->now;       /* near enough for a report, and free */
+        w_p_count(&mp->p->stats.parks[reason], 1);
+        struct g *to = pick_direct(mp->p);
+
+        mp->commit = (struct commit){ .run = w_commit_park, .left = gp, .unlock = unlock,
+                                      .arg = arg };
+        switch_away(mp, gp, to);
+}
+
+W_NOIPA void w_run_child(struct g *child)
+{
+        struct m *mp = w_m();
+        struct g *gp = mp->curg;
+
+        if (!child->stack)
+                w_g_bind(mp->p, child, 0);
+        mp->commit = (struct commit){ .run = w_commit_parent, .left = gp };
+        switch_away(mp, gp, child);
+}
+
+W_NOIPA W_NORETURN void w_exit(void)
+{
+        struct m     *mp = w_m();
+        struct g     *gp = mp->curg;
+        struct g     *to = pick_direct(mp->p);
+        struct fiber *target;
+
+        mp->commit = (struct commit){ .run = w_commit_exit, .left = gp };
+        target = leave_to(mp, gp, to);
+        w_fiber_switch_last_inline(&gp->fiber, target, 0);
+}
+
+/* ---- g0 -------------------------------------------------------------------------------------- */
+
+/* Comes back when somebody switches to g0, always on the same M. */
+W_NOIPA void w_execute(struct m *mp, struct g *gp)
+{
+        if (!gp->stack)
+                w_g_bind(mp->p, gp, 0);
+        do {
+                become(mp, gp);
+                mp->commit = (struct commit){ .run = w_commit_nothing };
+                w_fiber_switch_inline(&mp->g0, &gp->fiber, 0);
+                mp->resume = NULL;
+                run_commit(mp);
+                gp = mp->resume;
+        } while (gp);
+}
+
+W_NOIPA void w_on_g0(void (*fn)(void *), void *arg)
+{
+        struct m *mp = w_m();
+
+        if (!mp || !mp->curg) {
+                fn(arg);
+                return;
+        }
+        mp->commit = (struct commit){ .run = w_commit_call, .left = mp->curg, .fn = fn,
+                                      .arg = arg };
+        switch_away(mp, mp->curg, NULL);
+}
+
+/* ---- The first frame ------------------------------------------------------------------------- */
+
+W_NOIPA void w_goroutine_main(void *arg)
+{
+        struct g *gp = arg;
+
+        w_fiber_begin(&gp->fiber);
+        arrive(gp);
+        w_goroutine_run(gp);
+}

@@ -1,0 +1,234 @@
+/* tests/flow/test_inside.c - looking inside a run: weft_check, weft_stats, weft_dump.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sched_util.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- Check ----------------------------------------------------------------------------------- */
+
+static w_atomic_u32 stop_churn;
+
+static void nothing(void *arg)
+{
+        (void)arg;
+}
+
+static void churn(void *arg)
+{
+        (void)arg;
+        for (uint32_t i = 0; !w_load_acq(&stop_churn); i++) {
+                if (i % 4 == 0)
+                        CHECK_EQ(weft_join(sched_go(nothing, NULL)), 0);
+                weft_yield();
+        }
+}
+
+static void check_often(void *arg)
+{
+        (void)arg;
+        for (uint32_t i = 0; i < sched_scale(200); i++) {
+                CHECK_EQ(weft_check(), 0);
+                weft_yield();
+        }
+}
+
+static void main_checks(void *arg)
+{
+        int64_t churners[4], checkers[2];
+
+        (void)arg;
+        for (int i = 0; i < 4; i++)
+                churners[i] = sched_go(churn, NULL);
+        for (int i = 0; i < 2; i++)
+                checkers[i] = sched_go(check_often, NULL);
+        for (int i = 0; i < 2; i++)
+                CHECK_EQ(weft_join(checkers[i]), 0);
+        w_store_rel(&stop_churn, 1);
+        for (int i = 0; i < 4; i++)
+                CHECK_EQ(weft_join(churners[i]), 0);
+}
+
+TEST(check_holds_while_everything_moves)
+{
+        sched_run(main_checks, NULL);
+}
+
+TEST(check_without_a_run_says_so)
+{
+        CHECK_EQ(weft_check(), -ESHUTDOWN);
+}
+
+/* A goroutine that claims to wait and waits for nothing. */
+static void main_breaks(void *arg)
+{
+        int64_t   id = sched_go(nothing, NULL);
+        struct g *gp = w_load_rlx(&w_p()->runq.next);
+
+        (void)arg, (void)id;
+        if (!gp)
+                gp = w_load_rlx(&w_p()->runq.slots[0]);
+        w_store_rlx(&gp->state, G_DEAD);
+        weft_check();
+}
+
+static void break_and_check(void *arg)
+{
+        weft_config one = { .procs = 1 };
+
+        (void)arg;
+        weft_run_with(&one, main_breaks, NULL);
+}
+
+TEST(check_notices_a_queued_goroutine_that_is_dead)
+{
+        test_expect_death(break_and_check, NULL, SIGABRT, "is dead and stands in a queue");
+}
+
+/* ---- Stats ----------------------------------------------------------------------------------- */
+
+static void main_stats(void *arg)
+{
+        weft_stats_t st = { .size = sizeof(st) };
+
+        (void)arg;
+        for (int i = 0; i < 10; i++)
+                CHECK_EQ(weft_join(sched_go(nothing, NULL)), 0);
+        CHECK_EQ(weft_stats(&st), 0);
+        CHECK_EQ(st.size, sizeof(st));
+        CHECK_EQ(st.spawned, 11);
+        CHECK_EQ(st.goroutines, 1);
+        CHECK_EQ(st.procs, w_sched.n_procs);
+        CHECK(st.threads >= 2 && st.switches >= 10);
+        CHECK(st.parks == st.parks_join + st.parks_park);
+}
+
+TEST(stats_count_what_was_done)
+{
+        sched_run(main_stats, NULL);
+}
+
+static void main_short_stats(void *arg)
+{
+        weft_stats_t st = { .size = 2 * sizeof(uint64_t), .threads = 12345 };
+        weft_stats_t none = { .size = 0 };
+
+        (void)arg;
+        CHECK_EQ(weft_stats(&st), 0);
+        CHECK_EQ(st.goroutines, 1);
+        CHECK_EQ(st.threads, 12345);
+        CHECK_EQ(weft_stats(&none), -EINVAL);
+        CHECK_EQ(weft_stats(NULL), -EINVAL);
+}
+
+TEST(stats_fill_no_more_than_the_caller_knows)
+{
+        sched_run(main_short_stats, NULL);
+        weft_stats_t st = { .size = sizeof(st) };
+        CHECK_EQ(weft_stats(&st), -ESHUTDOWN);
+}
+
+/* ---- Dump ------------------------------------------------------------------------------------ */
+
+static char text[65536];
+
+static void wait_in_park(void *arg)
+{
+        (void)arg;
+        weft_name("the waiter");
+        weft_park();
+}
+
+static void read_dump(int fd)
+{
+        ssize_t n = read(fd, text, sizeof(text) - 1);
+
+        CHECK(n > 0);
+        text[n] = '\0';
+}
+
+static void main_dump(void *arg)
+{
+        int     ends[2];
+        int64_t id = sched_go(wait_in_park, NULL);
+        char    header[64];
+
+        (void)arg;
+        CHECK_EQ(pipe(ends), 0);
+        sched_await_parked(id);
+        weft_dump(ends[1]);
+        read_dump(ends[0]);
+        snprintf(header, sizeof(header), "goroutine %lld \"the waiter\" [park]:\n", (long long)id);
+        CHECK_MSG(strstr(text, header), "no header '%s' in:\n%s", header, text);
+        CHECK_MSG(strstr(text, "goroutine 1 [running]:\n"), "no goroutine 1 in:\n%s", text);
+        CHECK_MSG(strstr(text, "created in goroutine 1 by\n"), "no creator in:\n%s", text);
+        close(ends[0]);
+        close(ends[1]);
+        CHECK_EQ(weft_unpark(id), 0);
+        CHECK_EQ(weft_join(id), 0);
+}
+
+TEST(dump_shows_who_waits_and_who_runs)
+{
+        sched_run(main_dump, NULL);
+}
+
+static void main_fatal(void *arg)
+{
+        (void)arg;
+        sched_await_parked(sched_go(wait_in_park, NULL));
+        w_fatal("on purpose");
+}
+
+static void die_in_run(void *arg)
+{
+        (void)arg;
+        weft_run(main_fatal, NULL);
+}
+
+TEST(fatal_report_ends_with_the_goroutines)
+{
+        test_expect_death(die_in_run, NULL, SIGABRT, "\"the waiter\" [park]:\n");
+}
+
+/* ---- WEFT_DEBUG ------------------------------------------------------------------------------ */
+
+static void main_busy(void *arg)
+{
+        int64_t until = w_os_now() + 50000000;
+
+        (void)arg;
+        while (w_os_now() < until)
+                weft_yield();
+}
+
+static void run_traced(void *arg)
+{
+        setenv("WEFT_DEBUG", arg, 1);
+        if (weft_run(main_busy, NULL) != 0)
+                abort();
+}
+
+TEST(schedtrace_prints_its_line)
+{
+        char setting[] = "schedtrace=5";
+        int  status = test_run_child(run_traced, setting, text, sizeof(text));
+
+        CHECK_EQ(status, 0);
+        CHECK_MSG(strstr(text, "weft: SCHED ") && strstr(text, "ms: gomaxprocs="), "it said: %s",
+                  text);
+        CHECK(!strstr(text, "  P0: "));
+}
+
+TEST(scheddetail_adds_the_ps_and_goroutines)
+{
+        char setting[] = "schedtrace=5,scheddetail=1,check=1";
+        int  status = test_run_child(run_traced, setting, text, sizeof(text));
+
+        CHECK_EQ(status, 0);
+        CHECK_MSG(strstr(text, "  P0: status=") && strstr(text, "  G1: status="), "it said: %s",
+                  text);
+}

@@ -1,0 +1,217 @@
+/* tests/sim/scenario_sched_stop.c - PROTOCOL stop: the world stops and starts in the midst of it
+ * all.
+ *
+ * Several goroutines call weft_check, which stops the world and looks at every goroutine, thread
+ * and P, while others yield, park, spawn, join and compute, threads that weft does not know unpark,
+ * and thieves, sleepers and Ps in transit are wherever the seed has put them.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sim/sched_world.h"
+
+#include <errno.h>      /* ESHUTDOWN */
+
+enum { N_BUSY = 4, N_STOPPERS = 2, STOPS = 3, ROUNDS = 5 };
+
+static w_atomic_u32 n_stops;
+static int64_t      busy_ids[N_BUSY];
+static w_atomic_u32 n_busy;
+
+static void brief(void *arg)
+{
+        (void)arg;
+        if (sim_random(2))
+                sim_work(sim_random(500));
+}
+
+/* At the end of a run nothing is spawned any more. */
+static void spawn_and_join(void)
+{
+        int64_t id = weft_go(brief, NULL);
+
+        SIM_CHECK(id > 0 || id == -ESHUTDOWN, "weft_go returned %ld", (long)id);
+        if (id > 0)
+                sched_join(id);
+}
+
+/* All that a goroutine can do. Tokens come from others and from itself. */
+static void busy(void *arg)
+{
+        (void)arg;
+        for (uint32_t i = 0; i < ROUNDS; i++) {
+                switch (sim_random(5)) {
+                case 0:
+                        weft_yield();
+                        break;
+                case 1:
+                        weft_unpark(weft_id());
+                        weft_park();
+                        break;
+                case 2:
+                        spawn_and_join();
+                        break;
+                case 3:
+                        sim_work(sim_random(2000));
+                        break;
+                default:
+                        (void)weft_checkpoint();
+                }
+        }
+}
+
+static void stopper(void *arg)
+{
+        (void)arg;
+        for (uint32_t i = 0; i < STOPS; i++) {
+                int rc = weft_check();
+
+                SIM_CHECK(rc == 0, "weft_check returned %d", rc);
+                w_add_rlx(&n_stops, 1);
+                if (sim_random(2))
+                        sim_work(sim_random(3000));
+        }
+}
+
+/* Tokens from outside, to whoever is alive. */
+static void pester(void *arg)
+{
+        (void)arg;
+        foreign_begin();
+        for (uint32_t i = 0; i < 2 * N_BUSY; i++) {
+                if (w_load_acq(&n_busy) > i % N_BUSY)   /* scenario's own */
+                        (void)weft_unpark(busy_ids[i % N_BUSY]);
+                sim_work(sim_random(800));
+        }
+}
+
+static void start_all(int64_t *stoppers)
+{
+        w_store_rlx(&n_busy, 0);
+        for (uint32_t i = 0; i < N_BUSY || i < N_STOPPERS; i++) {
+                if (i < N_STOPPERS)
+                        stoppers[i] = sched_go(stopper, NULL);
+                if (i < N_BUSY) {
+                        busy_ids[i] = sched_go(busy, NULL);
+                        w_store_rel(&n_busy, i + 1);            /* scenario's own */
+                }
+        }
+}
+
+static void first(void *arg)
+{
+        int64_t       stoppers[N_STOPPERS];
+        struct worker thread;
+
+        (void)arg;
+        w_store_rlx(&n_stops, 0);
+        worker_start(&thread, "pester", pester, NULL);
+        start_all(stoppers);
+        for (uint32_t i = 0; i < N_BUSY; i++)
+                sched_join(busy_ids[i]);
+        for (uint32_t i = 0; i < N_STOPPERS; i++)
+                sched_join(stoppers[i]);
+        SIM_CHECK(w_load_rlx(&n_stops) == N_STOPPERS * STOPS, "%u stops", w_load_rlx(&n_stops));
+        worker_join(&thread);
+}
+
+static void stop_main(void)
+{
+        sched_run_well(NULL, first);
+}
+
+SIM_SCENARIO(sched_stop, "several goroutines stop the world while others do all they can",
+             stop_main, .max_steps = SCHED_MAX_STEPS)
+
+/* ---- The end of the run meets all of this ---------------------------------------------------- */
+
+static void busy_for_ever(void *arg)
+{
+        for (;;) {
+                busy(arg);
+                if (sim_random(4) == 0)
+                        weft_park();
+        }
+}
+
+static void stop_for_ever(void *arg)
+{
+        (void)arg;
+        for (;;) {
+                (void)weft_check();
+                weft_yield();
+        }
+}
+
+/* Returns at some moment; the others are wherever they are. */
+static void ending_first(void *arg)
+{
+        (void)arg;
+        for (uint32_t i = 0; i < N_BUSY; i++)
+                (void)sched_go(busy_for_ever, NULL);
+        for (uint32_t i = 0; i < N_STOPPERS; i++)
+                (void)sched_go(stop_for_ever, NULL);
+        sim_work(sim_random(1u << (4 + sim_random(9))));
+        if (sim_random(2))
+                weft_yield();
+}
+
+/* Twice: what the first run leaves behind would meet the second. */
+static void ending_main(void)
+{
+        sched_run_well(NULL, ending_first);
+        sched_run_well(NULL, ending_first);
+}
+
+SIM_SCENARIO(sched_end, "goroutine 1 returns while others run and stop the world", ending_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+/* ---- Threads that weft does not know go on after the end ------------------------------------- */
+
+static void brief_park(void *arg)
+{
+        (void)arg;
+        weft_park();
+        weft_yield();
+}
+
+/* Calls at any moment: before, during, between and after two runs. */
+static void outlive(void *arg)
+{
+        (void)arg;
+        foreign_begin();
+        for (uint32_t i = 0; i < 24; i++) {
+                int rc = weft_unpark(1 + sim_random(2 * N_BUSY));
+
+                SIM_CHECK(rc == 0 || rc == -ESRCH || rc == -ESHUTDOWN, "unpark returned %d", rc);
+                if (sim_random(4) == 0) {
+                        int64_t id = weft_go(brief, NULL);
+
+                        SIM_CHECK(id > 0 || id == -ESHUTDOWN, "weft_go returned %ld", (long)id);
+                }
+                (void)weft_count();
+                if (sim_random(2))
+                        sim_work(sim_random(2000));
+        }
+}
+
+static void outlived_first(void *arg)
+{
+        (void)arg;
+        for (uint32_t i = 0; i < N_BUSY; i++)
+                (void)sched_go(brief_park, NULL);
+        if (sim_random(2))
+                sim_work(sim_random(4000));
+}
+
+static void outlived_main(void)
+{
+        struct worker thread;
+
+        worker_start(&thread, "outlive", outlive, NULL);
+        sched_run_well(NULL, outlived_first);
+        sched_run_well(NULL, outlived_first);
+        worker_join(&thread);
+}
+
+SIM_SCENARIO(sched_outlived, "a thread that weft does not know calls before, during and after runs",
+             outlived_main, .max_steps = SCHED_MAX_STEPS)

@@ -1,0 +1,229 @@
+/* tests/sim/sched_world.c - what must hold between any two steps of the scheduler.
+ *
+ * Nothing in here takes a step while a run is watched: values are read by sim_peek(), lists are
+ * walked as they are. The scheduler changes its lists between two steps, so they are always whole.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sim/sched_world.h"
+
+#include <stdlib.h>     /* setenv */
+
+enum {
+        WAIT_AT_MOST_NS = 10000000,     /* I10 */
+        RUN_AT_MOST_NS = 2000000000,    /* no scenario computes for so long */
+        LOOK_EVERY = 7,                 /* steps between two looks at everything */
+};
+
+bool sched_work_may_wait;
+
+static struct {
+        void   (*first)(void *);
+        int64_t  waits_since;           /* work waits while a P is idle; -1: it does not */
+        uint32_t steps;
+} watch;
+
+#define PEEK(whose, word) ((__typeof__((word)->raw))sim_peek(whose, &(word)->raw,               \
+                                                             sizeof((word)->raw)))
+#define MEMORY(word) PEEK(NULL, word)
+
+/* ---- Work and idle Ps: I10 ------------------------------------------------------------------- */
+
+static bool has_work(const struct runq *q)
+{
+        return MEMORY(&q->head) != MEMORY(&q->tail) || MEMORY(&q->next);
+}
+
+static bool work_waits(void)
+{
+        if (!w_sched.idle_p)
+                return false;
+        if (w_sched.globq.n)
+                return true;
+        for (uint32_t i = 0; i < w_sched.n_procs; i++)
+                if (has_work(&w_sched.all_p[i]->runq))
+                        return true;
+        return false;
+}
+
+static void watch_work(void)
+{
+        if (sched_work_may_wait || !work_waits())
+                watch.waits_since = -1;
+        else if (watch.waits_since < 0)
+                watch.waits_since = sim_now();
+        SIM_CHECK(watch.waits_since < 0 || sim_now() - watch.waits_since < WAIT_AT_MOST_NS,
+                  "I10: work has waited for %ld ns while a P is idle",
+                  (long)(sim_now() - watch.waits_since));
+}
+
+/* ---- Ms: I2, I6, I7 -------------------------------------------------------------------------- */
+
+static void check_outside(struct m *mp)
+{
+        const struct thread *me = &mp->thread;
+        struct g            *gp = mp->curg;
+
+        SIM_CHECK(gp, "I2: M%u is outside without a goroutine", me->id);
+        SIM_CHECK(PEEK(me, &gp->state) == G_RUNNING, "I2: M%u runs a goroutine that is %s", me->id,
+                  w_g_state_name(PEEK(me, &gp->state)));
+        SIM_CHECK(mp->p && PEEK(me, &mp->p->m) == mp, "I7: M%u is outside without a P", me->id);
+        SIM_CHECK(PEEK(me, &mp->p->status) == P_RUNNING, "I9: the P of M%u has status %u", me->id,
+                  PEEK(me, &mp->p->status));
+        SIM_CHECK(!mp->spinning && !me->n_held, "I8: M%u is outside, and spins or holds a lock",
+                  me->id);
+}
+
+/* Nobody else says that it runs gp. */
+static void check_alone(struct m *mp)
+{
+        W_LIST_EACH(node, &w_sched.all_m) {
+                struct m *other = W_CONTAINER_OF(node, struct m, all_link);
+
+                SIM_CHECK(other == mp || other->curg != mp->curg,
+                          "I2: M%u and M%u run the same goroutine", mp->thread.id,
+                          other->thread.id);
+        }
+}
+
+static void check_ms(void)
+{
+        uint32_t n = 0, n_idle = 0;
+
+        W_LIST_EACH(node, &w_sched.idle_m) {
+                struct m *mp = W_CONTAINER_OF(node, struct m, idle_link);
+
+                SIM_CHECK(!mp->p && !mp->curg && !mp->spinning && !mp->next_p,
+                          "I6: idle M%u has a P or a goroutine", mp->thread.id);
+                n_idle++;
+        }
+        W_LIST_EACH(node, &w_sched.all_m) {
+                struct m *mp = W_CONTAINER_OF(node, struct m, all_link);
+
+                if (PEEK(&mp->thread, &mp->mark) == 0 && (mp->curg || mp->p))
+                        check_outside(mp), check_alone(mp);
+                n++;
+        }
+        SIM_CHECK(n_idle == w_sched.n_idle_m, "%u idle Ms, counted %u", n_idle, w_sched.n_idle_m);
+        SIM_CHECK(n == w_sched.n_m, "%u Ms, counted %u", n, w_sched.n_m);
+}
+
+/* ---- With nobody at work under sched.lock: I3, I5, I9 ---------------------------------------- */
+
+static void check_idle_ps(void)
+{
+        uint32_t n = 0;
+
+        for (struct p *pp = w_sched.idle_p; pp; pp = pp->idle_next, n++) {
+                SIM_CHECK(n < w_sched.n_procs, "I9: the list of idle Ps has no end");
+                SIM_CHECK(MEMORY(&pp->status) == P_IDLE && !MEMORY(&pp->m),
+                          "I9: idle P %u has an M or status %u", pp->id, MEMORY(&pp->status));
+                SIM_CHECK(!has_work(&pp->runq), "I9: idle P %u has work", pp->id);
+        }
+        SIM_CHECK(n == MEMORY(&w_sched.n_idle_p), "%u idle Ps, counted %u", n,
+                  MEMORY(&w_sched.n_idle_p));
+        SIM_CHECK(n == 0 || !MEMORY(&w_sched.stopping), "I9: an idle P in a stopped world");
+}
+
+static void check_globq(void)
+{
+        uint32_t n = 0;
+
+        for (struct queue_node *node = w_sched.globq.head; node; node = node->next, n++) {
+                struct g *gp = W_CONTAINER_OF(node, struct g, link);
+
+                SIM_CHECK(n < w_sched.globq.n, "I3: the global queue is longer than counted");
+                SIM_CHECK(MEMORY(&gp->state) == G_RUNNABLE, "I3: goroutine %ld is queued and %s",
+                          (long)gp->id, w_g_state_name(MEMORY(&gp->state)));
+        }
+        SIM_CHECK(n == w_sched.globq.n && n == MEMORY(&w_sched.n_globq),
+                  "the global queue holds %u, counted %u, told %u", n, w_sched.globq.n,
+                  MEMORY(&w_sched.n_globq));
+}
+
+static void check_unlocked(void)
+{
+        if (MEMORY(&w_sched.lock.word) != 0)
+                return;
+        check_idle_ps();
+        check_globq();
+        /* One more for a submitter that has counted itself and takes its P under the lock. */
+        SIM_CHECK(MEMORY(&w_sched.n_spinning) <= w_sched.n_procs + 1, "I5: %u spin on %u Ps",
+                  MEMORY(&w_sched.n_spinning), w_sched.n_procs);
+}
+
+static void look(void)
+{
+        if (w_sched.ending) {
+                sim_on_step(NULL);      /* from here on things are taken apart */
+                return;
+        }
+        watch_work();
+        if (watch.steps++ % LOOK_EVERY)
+                return;
+        check_ms();
+        check_unlocked();
+        SIM_CHECK(sim_now() < RUN_AT_MOST_NS, "everybody waits for somebody: a wake is lost");
+}
+
+/* ---- The run --------------------------------------------------------------------------------- */
+
+static void begin(void *arg)
+{
+        (void)arg;
+        sim_on_step(look);
+        watch.first(NULL);
+}
+
+int sched_run(const weft_config *cfg, void (*first)(void *))
+{
+        weft_config full = cfg ? *cfg : (weft_config){ 0 };
+
+        if (!full.procs)
+                full.procs = 2 + (int)sim_random(3);
+        if (!full.stack_size)
+                full.stack_size = 16 << 10;
+        /* Without it what is ready goes to `next` by an exchange, which empties the store buffer;
+         * with it every other time by an ordinary store, as it may on other machines. */
+        if (sim_random(2))
+                setenv("WEFT_DEBUG", "randomize=1", 1);
+        else
+                unsetenv("WEFT_DEBUG");
+        watch.first = first;
+        watch.waits_since = -1;
+        watch.steps = 0;
+        int rc = weft_run_with(&full, begin, NULL);
+
+        sim_on_step(NULL);
+        return rc;
+}
+
+void sched_run_well(const weft_config *cfg, void (*first)(void *))
+{
+        sched_work_may_wait = false;
+        int rc = sched_run(cfg, first);
+
+        SIM_CHECK(rc == 0, "weft_run_with returned %d", rc);
+}
+
+int64_t sched_go(void (*fn)(void *), void *arg)
+{
+        weft_attr attr = { .flags = sim_random(4) ? 0 : WEFT_CHILD_FIRST };
+        int64_t   id = weft_go_with(&attr, fn, arg);
+
+        SIM_CHECK(id > 0, "weft_go returned %ld", (long)id);
+        return id;
+}
+
+void sched_join(int64_t id)
+{
+        int rc = weft_join(id);
+
+        SIM_CHECK(rc == 0, "join of %ld returned %d", (long)id, rc);
+}
+
+/* Workers have a record for the lock checks; a thread that weft has not met has none. */
+void foreign_begin(void)
+{
+        w_self_set(NULL);
+}

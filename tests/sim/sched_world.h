@@ -1,0 +1,39 @@
+/* tests/sim/sched_world.h - the whole scheduler inside the simulated machine, watched at each step.
+ *
+ *   sched_run(&cfg, first)          weft_run_with on 2 to 4 Ps, all that must hold being checked
+ *
+ * What is checked, with the invariants of sched/sched.h by number. Between any two steps: every M
+ * that is outside runs one goroutine with one P (I2, I7); idle Ms have neither (I6), idle Ps have
+ * no work and no M (I9); lists agree with their counts; who stands in the global queue is RUNNABLE
+ * and stands there once (I3); spinners are not more than Ps (I5); no work waits for 10 ms of
+ * virtual time while a P is idle (I10). With the world stopped, by weft_check: I1 to I3, I5 to I9,
+ * I11.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TESTS_SIM_SCHED_WORLD_H
+#define TESTS_SIM_SCHED_WORLD_H
+
+#include "sched/sched.h"
+#include "sim/scenario.h"
+
+#include "weft.h"
+
+enum { SCHED_MAX_STEPS = 60000 };
+
+/* For scenarios in which threads cannot always be started: then work may have to wait. */
+extern bool sched_work_may_wait;
+
+/* Fills in procs if it is 0. What weft_run_with says. */
+int sched_run(const weft_config *cfg, void (*first)(void *));
+/* The same, and it must say 0. */
+void sched_run_well(const weft_config *cfg, void (*first)(void *));
+
+/* weft_go, and it must succeed. */
+int64_t sched_go(void (*fn)(void *), void *arg);
+void    sched_join(int64_t id);
+
+/* The first act of a worker that stands for a thread weft does not know. */
+void foreign_begin(void);
+
+#endif
