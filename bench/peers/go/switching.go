@@ -1,0 +1,51 @@
+package main
+
+import (
+	"runtime"
+	"sync"
+	"time"
+)
+
+const spawnBatch = 1000
+
+// runYield: two goroutines, this one and a partner, yield to each other, half of n each.
+// With more than one P they may run side by side; the figure is then the cost of a yield that
+// finds nobody, which is a different thing under the same name.
+func runYield(n int, r *result) {
+	var partner sync.WaitGroup
+	yield := func(rounds int) {
+		for i := 0; i < rounds; i++ {
+			runtime.Gosched()
+		}
+	}
+	partner.Add(1)
+	start := time.Now()
+	go func() {
+		yield(n / 2)
+		partner.Done()
+	}()
+	yield(n - n/2)
+	partner.Wait()
+	r.value = float64(time.Since(start).Nanoseconds()) / float64(n)
+}
+
+// runSpawn: one closure for all, so that a goroutine costs no allocation beyond its own.
+func runSpawn(n int, r *result) {
+	var batch sync.WaitGroup
+	empty := func() { batch.Done() }
+	start := time.Now()
+	for left := n; left > 0; {
+		size := spawnBatch
+		if left < size {
+			size = left
+		}
+		batch.Add(size)
+		for i := 0; i < size; i++ {
+			go empty()
+		}
+		batch.Wait()
+		left -= size
+	}
+	r.value = float64(time.Since(start).Nanoseconds()) / float64(n)
+	r.extra["batch"] = spawnBatch
+}

@@ -1,0 +1,69 @@
+/* bench/weft/bench.h - what main.c and the workloads share.
+ *
+ * A workload runs inside goroutine 1, measures itself and fills a result; main.c prints it. The
+ * programs use the public interface only: <weft.h> and plain C.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef BENCH_WEFT_BENCH_H
+#define BENCH_WEFT_BENCH_H
+
+#include <stdint.h>
+
+/* How a parent waits for its children. */
+enum bench_wait {
+        BENCH_WAIT_DEFAULT,     /* the cheaper one of the workload */
+        BENCH_WAIT_JOIN,        /* weft_join of each id */
+        BENCH_WAIT_PARK,        /* a count; the last one wakes the parent (latch.h) */
+};
+
+struct bench_options {
+        int             procs;
+        int64_t         n;      /* what the unit counts: switches, goroutines, fib's argument */
+        enum bench_wait wait;
+};
+
+enum { BENCH_MAX_EXTRAS = 8 };
+
+struct bench_result {
+        double      value;      /* the row's figure, in its unit */
+        const char *wait;       /* how the parent waited, where there was a choice; else NULL */
+        int         n_extras;
+        struct {
+                const char *name;
+                double      value;
+        } extras[BENCH_MAX_EXTRAS];
+};
+
+typedef void bench_fn(const struct bench_options *options, struct bench_result *result);
+
+bench_fn bench_yield;
+bench_fn bench_spawn;
+bench_fn bench_fib;
+bench_fn bench_fib_child_first;
+bench_fn bench_parked;
+
+/* Memory of this process in KiB, as the kernel counts it. */
+struct bench_memory {
+        long rss, peak, tables;
+};
+
+struct bench_memory bench_memory(void);
+double              bench_cpu_ms(void);
+int64_t             bench_now_ns(void);
+
+/* Keeps one more figure for the JSON line. */
+void bench_extra(struct bench_result *result, const char *name, double value);
+
+/* Says what failed and ends the program with 1; fine on any goroutine. */
+_Noreturn void bench_fail(const char *what, int64_t rc);
+
+/* The rc of a call that must not fail. */
+static inline int64_t bench_must(const char *what, int64_t rc)
+{
+        if (rc < 0)
+                bench_fail(what, rc);
+        return rc;
+}
+
+#endif
