@@ -23,8 +23,7 @@
 struct p;
 
 /* What has to happen to a goroutine once it is off its stack. Runs on the other side of the switch,
- * on the next goroutine's stack or on g0: at most 512 bytes of stack, no user code, no allocation,
- * no switch. */
+ * on the next goroutine's stack or on g0, within the budget of PROTOCOL park (sched/switch.c). */
 struct commit {
         void    (*run)(struct m *mp, const struct commit *c);
         struct g *left;

@@ -26,8 +26,10 @@
  * Direct    the parker goes straight to another goroutine if its P needs no attention, it is not
  *           the 61st tick, and the P's own queue has one. All else (global queue, stealing,
  *           stopping, sleeping) is decided on g0.
- * Budget    the commit runs on the next goroutine's stack: 512 bytes, no user code, no allocation,
- *           no switch. w_park checks that no runtime lock is held but the one that unlock releases.
+ * Budget    the commit runs on the next goroutine's stack: no user code, no switch, and 512 bytes
+ *           with one exception: a wake that finds an idle P and no idle thread creates one there,
+ *           which takes what libc's thread creation takes. w_park checks that no runtime lock is
+ *           held but the one that unlock releases.
  * Rejected  always through g0 (two switches); publishing before the switch (the waker's M could run
  *           the goroutine while we still stand on its stack).
  * Tests     flow/test_go.c, flow/test_unpark.c, sim scenarios sched_*.

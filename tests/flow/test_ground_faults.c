@@ -12,14 +12,13 @@
 #include "base/note.h"
 #include "base/thread.h"
 #include "harness/test.h"
-#include "os/inject.h"
 #include "os/os.h"
+#include "refusal.h"
 #include "stack/stack.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 enum { N_WORKERS = 3, N_HELD = 6, N_ROUNDS = 3 };
 
@@ -180,17 +179,6 @@ static int walk(struct ground *g)
 
 #if defined(W_DEBUG)
 
-typedef void inject_fn(enum w_os_call kind, uint32_t k, int error);
-
-struct refusal {
-        inject_fn     *inject;
-        enum w_os_call kind;
-        uint32_t       k;
-        int            error;
-};
-
-enum { ENDED_REFUSED = 10, ENDED_UNTOUCHED = 11 };
-
 /* Pages of address space: leaked mappings may merge with others and then do not count. */
 static long address_space(void)
 {
@@ -259,43 +247,9 @@ static void walk_refused(void *arg)
         CHECK_EQ(walk(&ground), 0);
         test_check_no_leak(&before);
         CHECK_MSG(address_space() <= space, "%ld pages, %ld before", address_space(), space);
-        _exit(n_hits ? ENDED_REFUSED : ENDED_UNTOUCHED);
+        refusal_end(n_hits);
 }
 
-/* True if the walk met a refusal. */
-static bool try_refusal(struct refusal *r)
-{
-        char err[4096];
-        int  status = test_run_child(walk_refused, r, err, sizeof(err));
-
-        CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) >= ENDED_REFUSED,
-                  "call %u of kind %d refused with %d: wait status %#x\n%s", r->k, (int)r->kind,
-                  r->error, (unsigned)status, err);
-        return WEXITSTATUS(status) == ENDED_REFUSED;
-}
-
-/* Where everything is slow, some of the later calls only. */
-static uint32_t next_k(uint32_t k)
-{
-        if (test_under_valgrind())
-                return k < 2 ? k + 1 : 3 * k;
-        return k < 8 || test_scale(10) == 10 ? k + 1 : k + k / 4;
-}
-
-static void refuse_each(inject_fn *inject, enum w_os_call kind, int error)
-{
-        struct refusal r = { inject, kind, 1, error };
-        uint32_t       n = 0;
-
-        for (; try_refusal(&r); r.k = next_k(r.k))
-                CHECK(++n < 10000);
-        CHECK(n > 0);
-}
-
-#define REFUSE(how, kind, error) refuse_each(w_inject_##how, W_CALL_##kind, error)
-
-#else
-#define REFUSE(how, kind, error) test_skip("release builds have no fault injection")
 #endif
 
 TEST(ground_comes_up_and_goes_down)
@@ -308,70 +262,70 @@ TEST(ground_comes_up_and_goes_down)
 
 TEST(mmap_refused_once)
 {
-        REFUSE(once, MMAP, ENOMEM);
+        REFUSE(walk_refused, once, MMAP, ENOMEM);
 }
 
 TEST(mmap_refused_from_some_call_on)
 {
-        REFUSE(from, MMAP, ENOMEM);
+        REFUSE(walk_refused, from, MMAP, ENOMEM);
 }
 
 TEST(madvise_refused_once_for_want_of_memory)
 {
-        REFUSE(once, MADVISE, ENOMEM);
+        REFUSE(walk_refused, once, MADVISE, ENOMEM);
 }
 
 TEST(madvise_refused_once_as_unknown)
 {
-        REFUSE(once, MADVISE, EINVAL);
+        REFUSE(walk_refused, once, MADVISE, EINVAL);
 }
 
 TEST(madvise_refused_from_some_call_on)
 {
-        REFUSE(from, MADVISE, EINVAL);
+        REFUSE(walk_refused, from, MADVISE, EINVAL);
 }
 
 TEST(mprotect_refused_once)
 {
-        REFUSE(once, MPROTECT, ENOMEM);
+        REFUSE(walk_refused, once, MPROTECT, ENOMEM);
 }
 
 TEST(mprotect_refused_from_some_call_on)
 {
-        REFUSE(from, MPROTECT, ENOMEM);
+        REFUSE(walk_refused, from, MPROTECT, ENOMEM);
 }
 
 TEST(thread_refused_once)
 {
-        REFUSE(once, THREAD, EAGAIN);
+        REFUSE(walk_refused, once, THREAD, EAGAIN);
 }
 
 TEST(thread_refused_from_some_call_on)
 {
-        REFUSE(from, THREAD, EAGAIN);
+        REFUSE(walk_refused, from, THREAD, EAGAIN);
 }
 
 TEST(sigaltstack_refused_once)
 {
-        REFUSE(once, SIGALTSTACK, ENOMEM);
+        REFUSE(walk_refused, once, SIGALTSTACK, ENOMEM);
 }
 
 TEST(sigaltstack_refused_from_some_call_on)
 {
-        REFUSE(from, SIGALTSTACK, ENOMEM);
+        REFUSE(walk_refused, from, SIGALTSTACK, ENOMEM);
 }
 
 TEST(sigaction_refused_once)
 {
-        REFUSE(once, SIGACTION, EINVAL);
+        REFUSE(walk_refused, once, SIGACTION, EINVAL);
 }
 
 TEST(membarrier_refused_once)
 {
-        REFUSE(once, MEMBARRIER, EPERM);
+        REFUSE(walk_refused, once, MEMBARRIER, EPERM);
 }
 
 TEST(membarrier_refused_from_some_call_on)
 {
-        REFUSE(from, MEMBARRIER, ENOSYS);
+        REFUSE(walk_refused, from, MEMBARRIER, ENOSYS);
 }

@@ -212,12 +212,16 @@ static void run_traced(void *arg)
                 abort();
 }
 
+static void trace(char *setting)
+{
+        CHECK_EQ(test_run_child(run_traced, setting, text, sizeof(text)), 0);
+}
+
 TEST(schedtrace_prints_its_line)
 {
         char setting[] = "schedtrace=5";
-        int  status = test_run_child(run_traced, setting, text, sizeof(text));
 
-        CHECK_EQ(status, 0);
+        trace(setting);
         CHECK_MSG(strstr(text, "weft: SCHED ") && strstr(text, "ms: gomaxprocs="), "it said: %s",
                   text);
         CHECK(!strstr(text, "  P0: "));
@@ -226,9 +230,8 @@ TEST(schedtrace_prints_its_line)
 TEST(scheddetail_adds_the_ps_and_goroutines)
 {
         char setting[] = "schedtrace=5,scheddetail=1,check=1";
-        int  status = test_run_child(run_traced, setting, text, sizeof(text));
 
-        CHECK_EQ(status, 0);
+        trace(setting);
         CHECK_MSG(strstr(text, "  P0: status=") && strstr(text, "  G1: status="), "it said: %s",
                   text);
 }

@@ -8,23 +8,11 @@
  */
 #include "sched_util.h"
 
-#include "os/inject.h"
-
-#include <sys/wait.h>
-#include <unistd.h>
+#include "refusal.h"
 
 #if defined(W_DEBUG)
 
-typedef void inject_fn(enum w_os_call kind, uint32_t k, int error);
-
-struct refusal {
-        inject_fn     *inject;
-        enum w_os_call kind;
-        uint32_t       k;
-        int            error;
-};
-
-enum { ENDED_REFUSED = 10, ENDED_UNTOUCHED = 11, N_GOROUTINES = 40 };
+enum { N_GOROUTINES = 40 };
 
 static w_atomic_u32 n_ran;
 static uint32_t     n_spawned;
@@ -97,80 +85,47 @@ static void run_refused(void *arg)
         CHECK_EQ(run_once(), 0);
         CHECK_EQ(n_spawned, N_GOROUTINES);
         test_check_no_leak(&before);
-        _exit(n_hits ? ENDED_REFUSED : ENDED_UNTOUCHED);
+        refusal_end(n_hits);
 }
 
-/* True if the run met a refusal. A child that hangs is ended by its own alarm. */
-static bool try_refusal(struct refusal *r)
-{
-        char err[4096];
-        int  status = test_run_child(run_refused, r, err, sizeof(err));
-
-        CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) >= ENDED_REFUSED,
-                  "call %u of kind %d refused with %d: wait status %#x\n%s", r->k, (int)r->kind,
-                  r->error, (unsigned)status, err);
-        return WEXITSTATUS(status) == ENDED_REFUSED;
-}
-
-static uint32_t next_k(uint32_t k)
-{
-        if (test_under_valgrind())
-                return k < 2 ? k + 1 : 3 * k;
-        return k < 8 || !test_is_slow() ? k + 1 : k + k / 4;
-}
-
-static void refuse_each(inject_fn *inject, enum w_os_call kind, int error)
-{
-        struct refusal r = { inject, kind, 1, error };
-        uint32_t       n = 0;
-
-        for (; try_refusal(&r); r.k = next_k(r.k))
-                CHECK(++n < 1000);
-        CHECK(n > 0);
-}
-
-#define REFUSE(how, kind, error) refuse_each(w_inject_##how, W_CALL_##kind, error)
-
-#else
-#define REFUSE(how, kind, error) test_skip("release builds have no fault injection")
 #endif
 
 TEST(mmap_refused_once)
 {
-        REFUSE(once, MMAP, ENOMEM);
+        REFUSE(run_refused, once, MMAP, ENOMEM);
 }
 
 TEST(mmap_refused_from_some_call_on)
 {
-        REFUSE(from, MMAP, ENOMEM);
+        REFUSE(run_refused, from, MMAP, ENOMEM);
 }
 
 TEST(thread_refused_once)
 {
-        REFUSE(once, THREAD, EAGAIN);
+        REFUSE(run_refused, once, THREAD, EAGAIN);
 }
 
 TEST(thread_refused_from_some_call_on)
 {
-        REFUSE(from, THREAD, EAGAIN);
+        REFUSE(run_refused, from, THREAD, EAGAIN);
 }
 
 TEST(madvise_refused_from_some_call_on)
 {
-        REFUSE(from, MADVISE, EINVAL);
+        REFUSE(run_refused, from, MADVISE, EINVAL);
 }
 
 TEST(sigaltstack_refused_once)
 {
-        REFUSE(once, SIGALTSTACK, ENOMEM);
+        REFUSE(run_refused, once, SIGALTSTACK, ENOMEM);
 }
 
 TEST(sigaltstack_refused_from_some_call_on)
 {
-        REFUSE(from, SIGALTSTACK, ENOMEM);
+        REFUSE(run_refused, from, SIGALTSTACK, ENOMEM);
 }
 
 TEST(sigaction_refused_once)
 {
-        REFUSE(once, SIGACTION, EINVAL);
+        REFUSE(run_refused, once, SIGACTION, EINVAL);
 }

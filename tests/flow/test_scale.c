@@ -21,16 +21,6 @@ static void need_long_form(void)
                 test_skip("too large for this build");
 }
 
-static long resident_kib(void)
-{
-        FILE *statm = fopen("/proc/self/statm", "r");
-        long  size, resident;
-
-        CHECK(statm && fscanf(statm, "%ld %ld", &size, &resident) == 2);
-        fclose(statm);
-        return resident * (long)(w_os_page_size() >> 10);
-}
-
 /* Without light guards a stack costs two mappings, and there are not enough of them. */
 static uint32_t bounded(uint32_t n)
 {
@@ -83,11 +73,11 @@ static void disperse(void)
  * included. What the kernel keeps for page tables does not count as resident. */
 static void main_crowd(void *arg)
 {
-        long before = resident_kib();
+        long before = test_resident_kib();
 
         (void)arg;
         gather();
-        long each = (resident_kib() - before) * 1024 / (long)crowd.n;
+        long each = (test_resident_kib() - before) * 1024 / (long)crowd.n;
 
         printf("%u goroutines parked, %ld bytes resident each\n", crowd.n, each);
         if (!test_is_slow() && crowd.n >= 50000)
@@ -121,14 +111,14 @@ static void never(void *arg)
 static void main_unborn(void *arg)
 {
         uint32_t n = bounded(100000);
-        long     before = resident_kib();
+        long     before = test_resident_kib();
 
         (void)arg;
         if (sched_procs() > 1)
                 return;         /* others would run them */
         for (uint32_t i = 0; i < n; i++)
                 sched_go(never, NULL);
-        long each = (resident_kib() - before) * 1024 / (long)n;
+        long each = (test_resident_kib() - before) * 1024 / (long)n;
 
         CHECK_EQ(weft_count(), n + 1);
         printf("%u goroutines spawned, %ld bytes resident each\n", n, each);
@@ -170,10 +160,10 @@ static void main_flat(void *arg)
         uint32_t n = *(uint32_t *)arg;
 
         spawn_and_end(n / 10);
-        long before = resident_kib();
+        long before = test_resident_kib();
 
         spawn_and_end(n - n / 10);
-        long grown = resident_kib() - before;
+        long grown = test_resident_kib() - before;
 
         printf("%u goroutines one after the other: %ld KiB more at the end\n", n, grown);
         if (!test_is_slow())

@@ -135,16 +135,6 @@ TEST(two_hundred_thousand_are_bound_and_guarded)
         free(stacks);
 }
 
-static long resident_kib(void)
-{
-        FILE *statm = fopen("/proc/self/statm", "r");
-        long  size, resident;
-
-        CHECK(statm && fscanf(statm, "%ld %ld", &size, &resident) == 2);
-        fclose(statm);
-        return resident * (long)(w_os_page_size() >> 10);
-}
-
 /* Pages of the stacks themselves that are in memory; what a tool keeps beside them is its own. */
 static long resident_stack_kib(uint64_t n)
 {
@@ -174,7 +164,7 @@ TEST(memory_of_a_spike_comes_back_when_idle)
         CHECK(stacks);
         start();
         CHECK_EQ(w_stack_reserve_many(&pool, W_STACK_DEFAULT, n), 0);
-        long before = resident_kib();
+        long before = test_resident_kib();
         for (uint64_t i = 0; i < n; i++) {
                 stacks[i] = w_stack_bind(&pool, &cache, W_STACK_DEFAULT, &owner);
                 stacks[i]->end[-1] = 1;
@@ -192,10 +182,10 @@ TEST(memory_of_a_spike_comes_back_when_idle)
         /* Left are the slots that always stay warm and those in the cache. */
         CHECK(resident_stack_kib(n) <= 100 * PAGES_EACH * (long)(page >> 10));
         CHECK_EQ(w_stack_stats(&pool, W_STACK_DEFAULT).n_warm, 64);
-        printf("resident: %ld KiB before, %ld after a spike of %ld\n", before, resident_kib(),
+        printf("resident: %ld KiB before, %ld after a spike of %ld\n", before, test_resident_kib(),
                spike_kib);
         if (!under_tool())
-                CHECK(resident_kib() - before < spike_kib / 10);
+                CHECK(test_resident_kib() - before < spike_kib / 10);
         end();
         free(stacks);
 }

@@ -231,6 +231,16 @@ static long count_mappings(void)
         return n;
 }
 
+long test_resident_kib(void)
+{
+        FILE *statm = fopen("/proc/self/statm", "r");
+        long  size, resident;
+
+        CHECK(statm && fscanf(statm, "%ld %ld", &size, &resident) == 2);
+        fclose(statm);
+        return resident * (sysconf(_SC_PAGESIZE) >> 10);
+}
+
 struct test_resources test_resources_now(void)
 {
         /* The first look makes libc allocate its buffers; the second one counts. */

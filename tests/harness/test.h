@@ -98,6 +98,8 @@ struct test_resources {
         long descriptors;
 };
 struct test_resources test_resources_now(void);
+/* Memory of this process that is in RAM. */
+long test_resident_kib(void);
 
 /* False under the sanitizers and valgrind, which map memory of their own at any time: numbers of
  * mappings mean nothing there, and test_check_no_leak does not compare them. */
