@@ -24,11 +24,12 @@ file(GLOB engine_common CONFIGURE_DEPENDS
 
 file(GLOB sim_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/sim/*.c)
 # Eight slots instead of 256: a scenario of a few thousand steps fills and wraps them.
-weft_engine(weft_sim DEFINITIONS W_SIM W_RUNQ_CAP=8 SOURCES ${engine_common} ${sim_sources})
+weft_engine(weft_sim DEFINITIONS W_SIM W_RUNQ_CAP=8 W_PARENTS_CAP=4
+  SOURCES ${engine_common} ${sim_sources})
 
 # Four slots instead of 256: small enough to try everything, large enough to wrap.
 set(small_parts ${engine_common})
-list(FILTER small_parts INCLUDE REGEX "/src/(base|arch)/|/src/sched/runq[.]c$")
+list(FILTER small_parts INCLUDE REGEX "/src/(base|arch)/|/src/sched/(runq|parents)[.]c$")
 file(GLOB explore_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/explore/*.c)
-weft_engine(weft_explore DEFINITIONS W_EXPLORE W_RUNQ_CAP=4
+weft_engine(weft_explore DEFINITIONS W_EXPLORE W_RUNQ_CAP=4 W_PARENTS_CAP=2
   SOURCES ${small_parts} ${explore_sources})

@@ -136,6 +136,9 @@ typedef struct weft_stats_t {
         uint64_t parks;                 /* times a goroutine waited: all, and by reason below */
         uint64_t parks_park, parks_join;
         uint64_t stacks_reserved;
+        /* How long goroutines waited between ready and running: entry i counts those of 2^i to
+         * 2^(i+1) ns. One in 256 is timed, and every one that was woken by a foreign thread. */
+        uint64_t ready_to_run[40];
 } weft_stats_t;
 /* 0; -EINVAL: no size; -ESHUTDOWN. */
 int weft_stats(weft_stats_t *st);

@@ -59,6 +59,15 @@ W_INLINE void w_fiber_swap_fpenv(struct fiber *from, struct fiber *to)
         w_fpenv_load(to->own_fpenv ? &to->fpenv : &standard);
 }
 
+/* The environment that a new fiber starts with, for one that goes on under another name. */
+W_INLINE void w_fiber_default_fpenv(void)
+{
+        static const struct w_fpenv standard = W_FPENV_DEFAULT;
+
+        if (W_UNLIKELY(!w_fpenv_is_default()))
+                w_fpenv_load(&standard);
+}
+
 /* The same when `from` will never run again. */
 W_INLINE W_NORETURN void w_fiber_switch_last_inline(struct fiber *from, struct fiber *to, int how)
 {

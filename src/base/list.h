@@ -117,6 +117,28 @@ static inline struct queue_node *w_queue_pop(struct queue *q)
         return n;
 }
 
+/* Moves the first n of `from`, or all if they are fewer, in front of `to`. */
+static inline void w_queue_move_front(struct queue *to, struct queue *from, uint32_t n)
+{
+        if (n > from->n)
+                n = from->n;
+        if (n == 0)
+                return;
+        struct queue_node *first = from->head, *last = first;
+
+        for (uint32_t i = 1; i < n; i++)
+                last = last->next;
+        from->head = last->next;
+        if (!from->head)
+                from->tail = NULL;
+        from->n -= n;
+        last->next = to->head;
+        to->head = first;
+        if (!to->tail)
+                to->tail = last;
+        to->n += n;
+}
+
 /* Moves all of `from` behind `to` and leaves `from` empty. */
 static inline void w_queue_append(struct queue *to, struct queue *from)
 {

@@ -27,10 +27,9 @@ static bool forget_queues(void *record, void *arg)
 
 static void meet_in_queue(struct g *gp)
 {
-        gp->n_queued++;
         W_CHECK(w_g_state(gp) == G_RUNNABLE, "check: goroutine %ld is %s and stands in a queue",
                 (long)gp->id, w_g_state_name(w_g_state(gp)));
-        W_CHECK(gp->n_queued == 1, "check: goroutine %ld stands in two queues", (long)gp->id);
+        W_CHECK(++gp->n_queued == 1, "check: goroutine %ld stands in two queues", (long)gp->id);
 }
 
 static void walk_runq(const struct runq *q)
@@ -44,6 +43,18 @@ static void walk_runq(const struct runq *q)
                 meet_in_queue(w_load_rlx(&q->slots[i % W_RUNQ_CAP]));     /* guarded by RQ1 */
         if (next)
                 meet_in_queue(next);
+}
+
+static void walk_parents(const struct parents *ps)
+{
+        uint32_t top = w_load_acq(&ps->top);                      /* [PA2] */
+
+        for (uint32_t i = 0; i < top; i++) {
+                struct g *gp = w_load_rlx(&ps->slots[i]);         /* guarded: stopped */
+
+                if (gp)
+                        meet_in_queue(gp);
+        }
 }
 
 static void walk_globq(void)
@@ -127,6 +138,7 @@ void w_check_world(struct p *own)
         for (uint32_t i = 0; i < w_sched.n_procs; i++) {
                 check_p(w_sched.all_p[i], own);
                 walk_runq(&w_sched.all_p[i]->runq);
+                walk_parents(&w_sched.all_p[i]->parents);
         }
         walk_globq();
         w_g_each(check_g, &n_live);

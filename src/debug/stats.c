@@ -13,6 +13,9 @@
 #include <errno.h>      /* -Exxx */
 #include <string.h>
 
+_Static_assert(W_ARRAY_LEN(((weft_stats_t *)0)->ready_to_run) == W_READY_BUCKETS,
+               "the public histogram has the same buckets");
+
 static void add_p(weft_stats_t *st, struct p_stats *s)
 {
         st->spawned += w_load_rlx(&s->spawned);                   /* counter */
@@ -20,6 +23,8 @@ static void add_p(weft_stats_t *st, struct p_stats *s)
         st->steals += w_load_rlx(&s->steals);                     /* counter */
         st->parks_park += w_load_rlx(&s->parks[W_WAIT_PARK]);     /* counter */
         st->parks_join += w_load_rlx(&s->parks[W_WAIT_JOIN]);     /* counter */
+        for (uint32_t i = 0; i < W_READY_BUCKETS; i++)
+                st->ready_to_run[i] += w_load_rlx(&s->ready_to_run[i]);   /* counter */
 }
 
 void w_stats_collect(weft_stats_t *st)

@@ -46,7 +46,7 @@ void w_commit_park(struct m *mp, const struct commit *c)
 void w_commit_parent(struct m *mp, const struct commit *c)
 {
         w_g_move(c->left, G_RUNNING, G_RUNNABLE);
-        w_queue_next(mp->p, c->left);
+        w_queue_parent(mp->p, c->left);
         w_wake_one();
 }
 

@@ -18,6 +18,19 @@ static void ready_all(struct list_node *woken)
                 w_ready(W_CONTAINER_OF(n, struct joiner, link)->waiting);
 }
 
+/* What is left of gp once its stack is another's or nobody's. */
+static void end_record(struct p *pp, struct g *gp)
+{
+        struct list_node woken;
+
+        w_list_init(&woken);
+        w_live_ended(pp);       /* who has joined it does not count it any more */
+        w_id_end(gp, &woken);
+        w_g_move(gp, G_RUNNING, G_DEAD);
+        w_g_put(pp, gp);
+        ready_all(&woken);
+}
+
 static void free_stack(struct p *pp, struct g *gp)
 {
         struct stack *stack = gp->stack;
@@ -30,33 +43,86 @@ static void free_stack(struct p *pp, struct g *gp)
 
 void w_commit_exit(struct m *mp, const struct commit *c)
 {
-        struct list_node woken;
-        struct p        *pp = mp->p;
-        struct g        *gp = c->left;
-
-        w_list_init(&woken);
-        free_stack(pp, gp);
-        w_live_ended(pp);       /* who has joined it does not count it any more */
-        w_id_end(gp, &woken);
-        w_g_move(gp, G_RUNNING, G_DEAD);
-        w_g_put(pp, gp);
-        ready_all(&woken);
+        free_stack(mp->p, c->left);
+        end_record(mp->p, c->left);
 }
 
-/* From the first line to the last. The mark is "outside" while user code runs. */
-W_NORETURN void w_goroutine_run(struct g *gp)
+/* May `to`, which has no stack yet, go on with that of gp, which ends on it? Same size, and nothing
+ * on it that would stay. TSan's fibers are made for one goroutine each. */
+static bool may_inherit(const struct g *gp, const struct g *to)
+{
+#if defined(W_TSAN)
+        (void)gp, (void)to;
+        return false;
+#else
+        return !to->stack && to->stack_kib == gp->stack_kib && w_cold_at(gp->stack)->extra == 0;
+#endif
+}
+
+static void inherit(struct p *pp, struct g *gp, struct g *to)
+{
+        struct stack  *stack = gp->stack;
+        struct g_start start = to->start;
+
+        w_stack_pass_on(&w_sched.stacks, stack, to);
+        w_stack_unreserve(&w_sched.stacks, &pp->stacks, w_g_stack_size(gp));
+        w_cold_fill(w_cold_at(stack), &start);
+        to->fiber.san = gp->fiber.san;
+        to->fiber.own_fpenv = false;
+        to->stack = stack;
+        gp->stack = NULL;
+}
+
+/* The next goroutine has no stack yet, and gp is done with its own: no switch is needed, and the
+ * frame that calls this runs `to` next. The stack stays in use throughout, so what a commit would
+ * have to wait for has happened already. */
+static void succeed(struct m *mp, struct g *gp, struct g *to)
+{
+        struct p *pp = mp->p;
+
+        inherit(pp, gp, to);
+        w_become(mp, to);
+        w_p_count(&pp->stats.switches, 1);
+        end_record(pp, gp);
+        *mp->errno_at = to->saved_errno;
+        w_fiber_default_fpenv();
+}
+
+/* The one to go on with on this stack; if there is none this does not return. */
+static struct g *successor(struct g *gp)
+{
+        struct m *mp = w_m();
+        struct g *to = w_pick_direct(mp->p);
+
+        if (!to || !may_inherit(gp, to))
+                w_exit(to);
+        succeed(mp, gp, to);
+        return to;
+}
+
+static void run_user(struct g *gp)
 {
         struct g_cold *cold = w_g_cold(gp);
 
         w_leave(0);
         cold->fn(cold->arg);
-        if (gp->is_main && w_sched.config.check)        /* WEFT_DEBUG=check=1 */
+        if (W_UNLIKELY(gp->is_main) && w_sched.config.check)    /* WEFT_DEBUG=check=1 */
                 (void)weft_check();
         (void)w_enter();
-        w_locals_destroy(gp);
-        if (gp->is_main)
+        if (W_UNLIKELY(cold->locals != NULL))
+                w_locals_destroy(gp);
+        if (W_UNLIKELY(gp->is_main))
                 w_run_end();
-        w_exit();
+}
+
+/* One goroutine from its first line to its last, and then all that follow it on this stack. The
+ * mark is "outside" while user code runs. */
+W_NORETURN void w_goroutine_run(struct g *gp)
+{
+        for (;;) {
+                run_user(gp);
+                gp = successor(gp);
+        }
 }
 
 W_EXPORT W_NORETURN void weft_exit(void)
@@ -65,8 +131,9 @@ W_EXPORT W_NORETURN void weft_exit(void)
 
         W_CHECK(gp, "weft_exit called outside a goroutine");
         (void)w_enter();
-        w_locals_destroy(gp);
+        if (w_g_cold(gp)->locals)
+                w_locals_destroy(gp);
         if (gp->is_main)
                 w_live_main_left();
-        w_exit();
+        w_exit(w_pick_direct(w_p()));
 }

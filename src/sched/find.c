@@ -11,13 +11,15 @@
 /* Fairness: however busy the own queue is, the global one gets a look every 61st tick. */
 static struct g *from_global_in_turn(struct m *mp)
 {
-        if (mp->p->tick % W_GLOBAL_EVERY != 0 || w_load_rlx(&w_sched.n_globq) == 0)     /* hint */
+        if (mp->p->tick % W_GLOBAL_EVERY != 0)
+                return NULL;
+        mp->p->tick++;          /* its turn is over, whether or not somebody is there */
+        if (w_load_rlx(&w_sched.n_globq) == 0)                    /* hint */
                 return NULL;
         w_lock(&w_sched.lock);
         struct g *gp = w_globq_get_locked();
 
         w_unlock(&w_sched.lock);
-        mp->p->tick++;          /* its turn is over, whether or not somebody was there */
         return gp;
 }
 

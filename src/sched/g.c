@@ -44,7 +44,8 @@ static struct g *get_central_locked(void)
 static void refill(struct p *pp)
 {
         w_lock(&all.lock);
-        for (int i = 0; i < W_FREE_G_MAX / 2; i++) {
+        w_queue_move_front(&pp->free_g, &all.records.free, W_FREE_G_MAX / 2);
+        while (pp->free_g.n < W_FREE_G_MAX / 2) {
                 struct g *gp = get_central_locked();
 
                 if (!gp)
@@ -54,7 +55,7 @@ static void refill(struct p *pp)
         w_unlock(&all.lock);
 }
 
-struct g *w_g_get(struct p *pp)
+struct g *w_g_get_slow(struct p *pp)
 {
         if (!pp) {
                 w_lock(&all.lock);
@@ -62,31 +63,27 @@ struct g *w_g_get(struct p *pp)
                 w_unlock(&all.lock);
                 return gp;
         }
-        if (W_UNLIKELY(!pp->free_g.head))
-                refill(pp);
+        refill(pp);
         return (struct g *)(void *)w_queue_pop(&pp->free_g);
 }
 
-static W_NOINLINE void give_back(struct p *pp, uint32_t keep)
+static void give_back(struct p *pp, uint32_t keep)
 {
         w_lock(&all.lock);
-        while (pp->free_g.n > keep)
-                w_records_put(&all.records, w_queue_pop(&pp->free_g));
+        w_queue_move_front(&all.records.free, &pp->free_g, pp->free_g.n - keep);
         w_unlock(&all.lock);
 }
 
-void w_g_put(struct p *pp, struct g *gp)
+void w_g_put_slow(struct p *pp, struct g *gp)
 {
-        W_ASSERT(w_g_state(gp) == G_DEAD && !gp->stack);
         if (!pp) {
                 w_lock(&all.lock);
                 w_records_put(&all.records, gp);
                 w_unlock(&all.lock);
                 return;
         }
+        give_back(pp, W_FREE_G_MAX / 2);
         w_queue_push_front(&pp->free_g, (struct queue_node *)(void *)gp);
-        if (W_UNLIKELY(pp->free_g.n > W_FREE_G_MAX))
-                give_back(pp, W_FREE_G_MAX / 2);
 }
 
 void w_g_cache_drain(struct p *pp)
@@ -96,33 +93,20 @@ void w_g_cache_drain(struct p *pp)
 
 /* ---- The stack ------------------------------------------------------------------------------- */
 
-static struct g_cold *cold_at(const struct stack *stack)
-{
-        return (struct g_cold *)(void *)(stack->top - sizeof(struct g_cold));
-}
-
 _Static_assert(sizeof(struct g_cold) % W_STACK_ALIGN == 0, "frames begin right below it");
-
-struct g_cold *w_g_cold(const struct g *gp)
-{
-        return gp->stack ? cold_at(gp->stack) : NULL;
-}
-
-size_t w_g_stack_size(const struct g *gp)
-{
-        return (size_t)gp->stack_kib << 10;
-}
 
 void *w_g_bind(struct p *pp, struct g *gp, size_t extra)
 {
         struct g_start  start = gp->start;
         struct stack   *stack = w_stack_bind(&w_sched.stacks, pp ? &pp->stacks : NULL,
                                              w_g_stack_size(gp), gp);
-        struct g_cold  *cold = cold_at(stack);
+        struct g_cold  *cold = w_cold_at(stack);
         char           *room = (char *)cold - ((extra + 15) & ~(size_t)15);
 
-        *cold = (struct g_cold){ .fn = start.fn, .arg = extra ? room : start.arg,
-                                 .created_at = start.created_at, .parent = start.parent };
+        w_cold_fill(cold, &start);
+        if (extra)
+                cold->arg = room;
+        cold->extra = extra;
         gp->stack = stack;
         w_fiber_make(&gp->fiber, stack->low, (size_t)(stack->end - stack->low), room,
                      w_goroutine_main, gp);
@@ -137,7 +121,7 @@ void w_g_describe(void *owner, struct stack_owner *out)
         out->id = gp->id;
         out->size = w_g_stack_size(gp);
         if (gp->stack) {
-                out->name = cold_at(gp->stack)->name;
-                out->entry = (void *)(uintptr_t)cold_at(gp->stack)->fn;
+                out->name = w_g_cold(gp)->name;
+                out->entry = (void *)(uintptr_t)w_g_cold(gp)->fn;
         }
 }

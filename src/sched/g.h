@@ -80,15 +80,14 @@ struct g {
         struct queue_node link;         /* o  in the one queue it stands in */
         struct stack     *stack;        /* o  NULL before the first run */
         struct id_page   *id_page;      /* i  see ids.h */
-        struct value     *locals;       /* o  see local.c; NULL if it never set one */
         w_atomic_u32      state;        /* a  [GS1] enum g_state */
         w_atomic_u32      token;        /* a  [UP1] see unpark.c */
         int               saved_errno;  /* o  while it does not run */
-        uint16_t          n_locals;     /* o  */
+        uint32_t          stack_kib;    /* i  size asked for, for the report of an overflow */
+        uint32_t          ready_at;     /* o  in units of W_READY_UNIT; 0: not timed, see p.h */
         uint8_t           reason;       /* o  enum wait_reason while WAITING */
         bool              is_main;      /* i  goroutine 1 */
-        uint32_t          stack_kib;    /* i  size asked for, for the report of an overflow */
-        uint32_t          n_queued;     /* w  how often weft_check met it in a queue */
+        uint8_t           n_queued;     /* w  how often weft_check met it in a queue */
 };
 
 #if !defined(W_ASAN) && !defined(W_TSAN) && !defined(W_VALGRIND)
@@ -103,10 +102,34 @@ struct g_cold {
         int64_t parent;
         int64_t since;          /* when it began to wait */
         char    name[W_NAME_BYTES];
+        size_t  extra;          /* bytes that are in use below, before the first frame */
+        struct value *locals;   /* see local.c; NULL if it never set one */
+        size_t  n_locals;
 };
 
+W_INLINE struct g_cold *w_cold_at(const struct stack *stack)
+{
+        return (struct g_cold *)(void *)(stack->top - sizeof(struct g_cold));
+}
+
 /* NULL before the first run. Context: the goroutine, or the world stopped. */
-struct g_cold *w_g_cold(const struct g *gp);
+W_INLINE struct g_cold *w_g_cold(const struct g *gp)
+{
+        return gp->stack ? w_cold_at(gp->stack) : NULL;
+}
+
+/* The name is empty as soon as its first byte says so: the other 31 are not written. */
+W_INLINE void w_cold_fill(struct g_cold *cold, const struct g_start *start)
+{
+        cold->fn = start->fn;
+        cold->arg = start->arg;
+        cold->created_at = start->created_at;
+        cold->parent = start->parent;
+        cold->since = 0;
+        cold->name[0] = '\0';
+        cold->extra = 0;
+        cold->locals = NULL;
+}
 
 /* ---- gstate.c -------------------------------------------------------------------------------- */
 
@@ -131,9 +154,9 @@ W_INLINE void w_g_move(struct g *gp, enum g_state from, enum g_state to)
 
 /* ---- g.c: records, free list, all of them ---------------------------------------------------- */
 
-/* A DEAD record for the owner of pp (NULL: no P), or NULL: no memory. Context: any; no switch. */
-W_MUST_CHECK struct g *w_g_get(struct p *pp);
-void w_g_put(struct p *pp, struct g *gp);
+/* For w_g_get and w_g_put (sched/p.h): a record when pp has none, or is NULL; and too many. */
+W_MUST_CHECK struct g *w_g_get_slow(struct p *pp);
+void w_g_put_slow(struct p *pp, struct g *gp);
 
 /* Gives all of pp's cached records to the central list: when a P goes. */
 void w_g_cache_drain(struct p *pp);
@@ -143,7 +166,11 @@ void w_g_each(bool (*visit)(void *gp, void *arg), void *arg);
 /* Binds the stack that was reserved and builds the first frame below room for `extra` bytes, whose
  * place is returned. Context: with or without P, gp in the caller's hands. */
 void *w_g_bind(struct p *pp, struct g *gp, size_t extra);
-size_t w_g_stack_size(const struct g *gp);
+
+W_INLINE size_t w_g_stack_size(const struct g *gp)
+{
+        return (size_t)gp->stack_kib << 10;
+}
 
 void w_g_init(void);
 void w_g_destroy(void);

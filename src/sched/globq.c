@@ -61,6 +61,7 @@ void w_globq_publish(struct g *gp, enum g_state from)
         if (from == G_DEAD)
                 w_live_spawned(NULL);
         w_g_move(gp, from, G_RUNNABLE);
+        w_latency_begin(gp);    /* a wake from afar: rare, and the one to know about */
         w_globq_put_locked(gp);
         w_unlock(&w_sched.lock);
 }

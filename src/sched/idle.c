@@ -50,7 +50,7 @@ static void count_idle_p(uint32_t n)
 void w_idle_p_put_locked(struct p *pp)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
-        W_ASSERT(w_runq_is_empty(&pp->runq));
+        W_ASSERT(w_p_has_no_work(pp));
         w_store_rlx(&pp->status, P_IDLE);                         /* guarded by the lock */
         pp->idle_next = w_sched.idle_p;
         w_sched.idle_p = pp;
@@ -145,10 +145,8 @@ static W_NOINLINE void wake_slow(void)
                 w_thread_for(pp, true);
 }
 
-void w_wake_one(void)
+void w_wake_one_of_many(void)
 {
-        if (w_sched.n_procs == 1 && w_p())      /* nobody else could run it */
-                return;
         w_fence_full();                                           /* [ID1] */
         if (w_load_rlx(&w_sched.n_spinning) != 0 || !idle_p_seen())     /* guarded by ID1 */
                 return;
@@ -182,7 +180,7 @@ static bool any_queue_has_work(void)
         if (w_load_rlx(&w_sched.n_globq) != 0)                    /* guarded by ID1 */
                 return true;
         for (uint32_t i = 0; i < w_sched.n_procs; i++)
-                if (!w_runq_is_empty(&w_sched.all_p[i]->runq))
+                if (!w_p_has_no_work(w_sched.all_p[i]))
                         return true;
         return false;
 }

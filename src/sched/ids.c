@@ -8,25 +8,29 @@
  *           who finds a goroutine alive can act on it before its record becomes another goroutine.
  *           Spawn and exit take a lock once in 16 times.
  * Parties   giver (spawner), ender (the goroutine's exit), finder (join, unpark).
- * Words     words[i] of a page: 0 not given; pointer to g; pointer | SEEN; ENDED.
- *           n_left: ids of the page that have not ended.  A page stands in the table from before
- *           its first id is given until n_left is 0.
+ * Words     gs[i] of a page: the goroutine; NULL: not given.  state of a page, three bits for each
+ *           of its ids: SEEN a finder has acted on it, ENDED, GONE its ender will not look at the
+ *           page again.  A page stands in the table from before its first id is given until all
+ *           16 are GONE.
  * Giver     1 store the pointer [IP1]
- * Ender     1 exchange ENDED [IP1]; SEEN in the old value: lock the bucket, take out the joiners
- *           2 subtract 1 from n_left [IP2]; 0: lock the bucket, take the page out, recycle it
+ * Ender     not SEEN: 1 CAS adds ENDED and GONE [IP2]
+ *           SEEN:     1 adds ENDED [IP2]   2 locks the bucket, takes out the joiners, unlocks
+ *                     3 adds GONE [IP2]
+ *           all GONE now: lock the bucket, take the page out, recycle it
  * Finder    1 lock the bucket   2 page gone: the batch was begun? ended : never given
- *           3 CAS pointer -> pointer | SEEN [IP1]; ENDED: ended
- *           4 act on g (append to joiners, hand over a token)   5 unlock
- * Edges     [IP1] goroutine, its id, and all it did   give: words store-release, end: words xchg ->
- *                 find: words load-acquire and CAS-acquire
- *           [IP2] all 16 ends            end: n_left sub-acqrel -> last end: n_left sub-acqrel
- * Why a finder never acts on a recycled record   its CAS comes before or after the ender's
- * exchange.
- *           After: it sees ENDED. Before: the ender sees SEEN and must lock the bucket, which the
- *           finder holds until it is done; only then does the exit go on to recycle g.
+ *           3 read the pointer [IP1]; NULL: never given   4 add SEEN [IP2]; ENDED there: ended
+ *           5 act on g (append to joiners, hand over a token)   6 unlock
+ * Edges     [IP1] goroutine and its id     give: gs store-release -> find: gs load-acquire
+ *           [IP2] all that it did, and all 16 ends   end: state RMW-acqrel -> find, last end: state
+ *                 RMW-acqrel
+ * Why a finder never acts on a recycled record   its step 4 comes before or after the ender's first
+ *           change of the word. After: it sees ENDED. Before: the ender sees SEEN and must lock the
+ *           bucket, which the finder holds until it is done; only then does the exit go on to
+ *           recycle g.
  * Why no joiner is missed   it stands in the list before the finder unlocks, and the ender empties
  *           the list under the same lock after its exchange.
- * Why a page is not lost under a finder   it is taken out under the bucket's lock only.
+ * Why a page is not lost   under a finder: it is taken out under the bucket's lock only. Under an
+ *           ender that still wants its joiners: that one is not GONE.
  * Rejected  slot and generation in the id (ugly numbers in every dump); a hash entry per goroutine
  *           (a lock or a CAS on a shared line per spawn).
  * Tests     unit/test_ids.c, sim scenarios sched_spawn, sched_ids.
@@ -42,8 +46,6 @@
 
 enum {
         N_BUCKETS = 1024,       /* a page is 16 goroutines: a million of them are 60 pages each */
-        SEEN = 1,
-        ENDED = 2,
 };
 
 struct bucket {
@@ -89,10 +91,10 @@ static void page_reset(struct id_page *page, uint64_t batch)
         page->batch = batch;
         w_list_init(&page->joiners);
         for (int i = 0; i < W_ID_BATCH; i++)
-                w_store_rlx(&page->words[i], 0);                  /* guarded by the bucket's lock */
-        uint32_t n = batch == 0 ? W_ID_BATCH - 1 : W_ID_BATCH;
+                w_store_rlx(&page->gs[i], NULL);                  /* guarded by the bucket's lock */
+        uint64_t state = batch == 0 ? W_ID_ENDED(0) | W_ID_GONE(0) : 0;
 
-        w_store_rlx(&page->n_left, n);                            /* guarded by the bucket's lock */
+        w_store_rlx(&page->state, state);                         /* guarded by the bucket's lock */
 }
 
 /* The page stands in the table before its batch is counted: a finder that sees the count and not
@@ -116,34 +118,21 @@ static bool take_batch_locked(struct id_source *source)
         return true;
 }
 
-static void give_next(struct id_source *source, struct g *gp)
+bool w_id_give_slow(struct id_source *source, struct g *gp)
 {
-        uint32_t i = source->next++;
-
-        gp->id = (int64_t)(source->page->batch * W_ID_BATCH + i);
-        gp->id_page = source->page;
-        w_store_rel(&source->page->words[i], (uintptr_t)gp);      /* [IP1] */
-}
-
-bool w_id_give(struct id_source *source, struct g *gp)
-{
-        if (source && source->next < W_ID_BATCH) {
-                give_next(source, gp);
-                return true;
-        }
         w_lock(&ids.lock);
         if (!source)
                 source = &ids.central;
         bool ok = source->next < W_ID_BATCH || take_batch_locked(source);
 
         if (ok)
-                give_next(source, gp);
+                w_id_give_next(source, gp);
         w_unlock(&ids.lock);
         return ok;
 }
 
 /* Out of the table and free. Its last id has ended, so nobody waits for it. */
-static void retire(struct id_page *page)
+void w_id_retire(struct id_page *page)
 {
         struct bucket *b = bucket_of(page->batch);
         struct queue   kept = { 0 };
@@ -174,22 +163,37 @@ static void collect_joiners(struct id_page *page, int64_t id, struct list_node *
         w_unlock(&b->lock);
 }
 
-void w_id_end(struct g *gp, struct list_node *woken)
+/* A finder got hold of the goroutine: its joiners must be fetched before the page may go. */
+static bool end_seen(struct id_page *page, int64_t id, struct list_node *woken)
 {
-        struct id_page *page = gp->id_page;
-        int64_t         id = gp->id;
-        w_atomic_uptr  *word = &page->words[(uint64_t)id % W_ID_BATCH];
-        uintptr_t       was = w_xchg_acqrel(word, ENDED);         /* [IP1] */
+        uint32_t i = (uint64_t)id % W_ID_BATCH;
 
-        W_ASSERT((was & ~(uintptr_t)SEEN) == (uintptr_t)gp);
-        if (W_UNLIKELY(was & SEEN)) {
-                W_WINDOW("id-ended-before-joiners");
-                collect_joiners(page, id, woken);
+        w_or_acqrel(&page->state, W_ID_ENDED(i));                 /* [IP2] */
+        W_WINDOW("id-ended-before-joiners");
+        collect_joiners(page, id, woken);
+        uint64_t before = w_or_acqrel(&page->state, W_ID_GONE(i));      /* [IP2] */
+
+        return ((before | W_ID_GONE(i)) & W_ID_ALL_GONE) == W_ID_ALL_GONE;
+}
+
+void w_id_end_slow(struct id_page *page, int64_t id, struct list_node *woken)
+{
+        uint32_t i = (uint64_t)id % W_ID_BATCH;
+        uint64_t seen = w_load_rlx(&page->state);                 /* guarded by the CAS */
+        uint64_t after = seen;
+        bool     last;
+
+        while (!(seen & W_ID_SEEN(i))) {
+                after = seen | W_ID_ENDED(i) | W_ID_GONE(i);
+                if (w_cas_acqrel(&page->state, &seen, after))     /* [IP2] */
+                        break;
         }
-        gp->id = 0;
-        gp->id_page = NULL;
-        if (w_sub_acqrel(&page->n_left, 1) == 1)                  /* [IP2] */
-                retire(page);
+        if (seen & W_ID_SEEN(i))
+                last = end_seen(page, id, woken);
+        else
+                last = (after & W_ID_ALL_GONE) == W_ID_ALL_GONE;
+        if (last)
+                w_id_retire(page);
 }
 
 static struct id_page *find_page(struct bucket *b, uint64_t batch)
@@ -204,20 +208,14 @@ static struct id_page *find_page(struct bucket *b, uint64_t batch)
 }
 
 /* Marks the goroutine as seen, unless it has ended or was never given. */
-static enum id_found pin(w_atomic_uptr *word, struct g **gp)
+static enum id_found pin(struct id_page *page, uint32_t i, struct g **gp)
 {
-        uintptr_t seen = w_load_acq(word);                        /* [IP1] */
+        *gp = w_load_acq(&page->gs[i]);                           /* [IP1] */
+        if (!*gp)
+                return W_ID_NEVER_GIVEN;
+        uint64_t before = w_or_acqrel(&page->state, W_ID_SEEN(i));      /* [IP2] */
 
-        for (;;) {
-                if (seen == 0)
-                        return W_ID_NEVER_GIVEN;
-                if (seen == ENDED)
-                        return W_ID_ENDED;
-                if (w_cas_acqrel(word, &seen, seen | SEEN))       /* [IP1] */
-                        break;
-        }
-        *gp = (struct g *)(seen & ~(uintptr_t)SEEN);
-        return W_ID_ALIVE;
+        return before & W_ID_ENDED(i) ? W_ID_HAS_ENDED : W_ID_ALIVE;
 }
 
 enum id_found w_id_find(int64_t id, struct g **gp, struct lock **held)
@@ -233,9 +231,9 @@ enum id_found w_id_find(int64_t id, struct g **gp, struct lock **held)
         enum id_found   found;
 
         if (page)
-                found = pin(&page->words[(uint64_t)id % W_ID_BATCH], gp);
+                found = pin(page, (uint64_t)id % W_ID_BATCH, gp);
         else if (batch < w_load_rlx(&ids.n_batches))              /* guarded by the lock */
-                found = W_ID_ENDED;
+                found = W_ID_HAS_ENDED;
         else
                 found = W_ID_NEVER_GIVEN;
         if (found == W_ID_ALIVE)

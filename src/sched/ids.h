@@ -1,8 +1,8 @@
 /* sched/ids.h - goroutine ids: given once, found while they live, remembered as ended for ever.
  *
  * Ids count up from 1 and are handed out in batches of 16, so that a P takes a new batch only every
- * 16 spawns. A batch is one record, struct id_page, with a word per id; it stands in a hash table
- * until all 16 goroutines have ended. PROTOCOL ids stands in sched/ids.c.
+ * 16 spawns. A batch is one record, struct id_page; it stands in a hash table until all 16
+ * goroutines have ended. PROTOCOL ids stands in sched/ids.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,8 +12,7 @@
 #include "base/atomic.h"
 #include "base/list.h"
 #include "base/lock.h"
-
-struct g;
+#include "sched/g.h"
 
 enum { W_ID_BATCH = 16 };
 
@@ -21,8 +20,8 @@ struct id_page {
         struct queue_node link;         /* b  in its bucket, or free; first, see base/records.h */
         uint64_t          batch;        /* i  id / W_ID_BATCH */
         struct list_node  joiners;      /* b  who waits for an id of this page */
-        w_atomic_u32      n_left;       /* a  [IP2] ids that have not ended */
-        w_atomic_uptr     words[W_ID_BATCH];    /* a  [IP1] see PROTOCOL ids */
+        w_atomic_u64      state;        /* a  [IP2] three bits per id: see PROTOCOL ids */
+        W_ATOMIC(struct g *) gs[W_ID_BATCH];    /* a  [IP1] NULL: not given yet */
 };
 
 /* What is left of the batch that a P works on. Owner: the P; a central one serves those without. */
@@ -41,15 +40,60 @@ struct joiner {
 void w_ids_init(void);
 void w_ids_destroy(void);
 
+/* The next id of a source that has one. */
+W_INLINE void w_id_give_next(struct id_source *source, struct g *gp)
+{
+        uint32_t i = source->next++;
+
+        gp->id = (int64_t)(source->page->batch * W_ID_BATCH + i);
+        gp->id_page = source->page;
+        w_store_rel(&source->page->gs[i], gp);                    /* [IP1] */
+}
+
+W_MUST_CHECK bool w_id_give_slow(struct id_source *source, struct g *gp);
+
 /* Gives gp its id and makes it findable. false: no memory, nothing happened. Context: owner of
  * `source`, or NULL for the central one. */
-W_MUST_CHECK bool w_id_give(struct id_source *source, struct g *gp);
+W_MUST_CHECK W_INLINE bool w_id_give(struct id_source *source, struct g *gp)
+{
+        if (W_UNLIKELY(!source || source->next == W_ID_BATCH))
+                return w_id_give_slow(source, gp);
+        w_id_give_next(source, gp);
+        return true;
+}
 
-/* gp has ended: joiners are moved to `woken`, for the caller to make ready. Context: gp's commit of
- * its exit; gp->id and gp->id_page are gone afterwards. */
-void w_id_end(struct g *gp, struct list_node *woken);
+/* The bits of the id at `index` in a page's state. */
+#define W_ID_SEEN(index)  ((uint64_t)1 << (index))
+#define W_ID_ENDED(index) ((uint64_t)1 << (W_ID_BATCH + (index)))
+#define W_ID_GONE(index)  ((uint64_t)1 << (2 * W_ID_BATCH + (index)))
+#define W_ID_ALL_GONE     ((((uint64_t)1 << W_ID_BATCH) - 1) << (2 * W_ID_BATCH))
 
-enum id_found { W_ID_NEVER_GIVEN, W_ID_ENDED, W_ID_ALIVE };
+/* For w_id_end: somebody has looked at the goroutine, or its end was counted by others meanwhile;
+ * and the page whose last id has gone. */
+void w_id_end_slow(struct id_page *page, int64_t id, struct list_node *woken);
+void w_id_retire(struct id_page *page);
+
+/* gp has ended: joiners are moved to `woken`, for the caller to make ready. Context: gp's exit;
+ * gp->id and gp->id_page are gone afterwards. */
+W_INLINE void w_id_end(struct g *gp, struct list_node *woken)
+{
+        struct id_page *page = gp->id_page;
+        int64_t         id = gp->id;
+        uint32_t        i = (uint64_t)id % W_ID_BATCH;
+        uint64_t        state = w_load_rlx(&page->state);         /* guarded by the CAS */
+        uint64_t        after = state | W_ID_ENDED(i) | W_ID_GONE(i);
+
+        W_ASSERT(!(state & (W_ID_ENDED(i) | W_ID_GONE(i))));
+        if (W_UNLIKELY(state & W_ID_SEEN(i)) ||
+            W_UNLIKELY(!w_cas_acqrel(&page->state, &state, after)))     /* [IP2] */
+                w_id_end_slow(page, id, woken);
+        else if (W_UNLIKELY((after & W_ID_ALL_GONE) == W_ID_ALL_GONE))
+                w_id_retire(page);
+        gp->id = 0;             /* not before: a finder may have been reading them */
+        gp->id_page = NULL;
+}
+
+enum id_found { W_ID_NEVER_GIVEN, W_ID_HAS_ENDED, W_ID_ALIVE };
 
 /* Finds the goroutine with that id and keeps it from ending until w_id_release; *gp is set and the
  * lock of its bucket is held only if the answer is ALIVE. */

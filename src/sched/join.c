@@ -26,7 +26,7 @@ static int join(int64_t id)
         switch (w_id_find(id, &target, &held)) {
         case W_ID_NEVER_GIVEN:
                 return -ESRCH;
-        case W_ID_ENDED:
+        case W_ID_HAS_ENDED:
                 return 0;
         case W_ID_ALIVE:
                 break;

@@ -26,14 +26,6 @@
  */
 #include "sched/sched.h"
 
-void w_live_spawned(struct p *pp)
-{
-        if (pp)
-                w_p_count(&pp->stats.spawned, 1);
-        else
-                w_add_rlx(&w_sched.spawned_without_p, 1);         /* counter */
-}
-
 /* All ends before the first birth: who is born and dies while we count is seen as alive, never as a
  * death without a birth. */
 int64_t w_live_count(void)
@@ -46,13 +38,6 @@ int64_t w_live_count(void)
         for (uint32_t i = 0; i < w_sched.n_procs; i++)
                 n += (int64_t)w_load_rlx(&w_sched.all_p[i]->stats.spawned);     /* counter */
         return n;
-}
-
-void w_live_ended(struct p *pp)
-{
-        uint64_t n = w_load_rlx(&pp->stats.ended);                /* own word */
-
-        w_store_rel(&pp->stats.ended, n + 1);                     /* [LV2] */
 }
 
 void w_live_main_left(void)

@@ -88,46 +88,52 @@ static bool is_valid(weft_key key)
         return valid;
 }
 
-static int grow(struct g *gp, uint32_t n)
+static int grow(struct g_cold *own, uint32_t n)
 {
-        struct value *grown = realloc(gp->locals, n * sizeof(*grown));
+        struct value *grown = realloc(own->locals, n * sizeof(*grown));
 
         if (!grown)
                 return -ENOMEM;
-        for (uint32_t i = gp->n_locals; i < n; i++)
+        for (size_t i = own->locals ? own->n_locals : 0; i < n; i++)
                 grown[i] = (struct value){ 0, NULL };
-        gp->locals = grown;
-        gp->n_locals = (uint16_t)n;
+        own->locals = grown;
+        own->n_locals = n;
         return 0;
+}
+
+/* The slot of a value of gp, or NULL: it has set none so high. */
+static struct value *slot_of(const struct g *gp, weft_key key)
+{
+        struct g_cold *own = w_g_cold(gp);
+        uint32_t       slot = key.id % N_KEYS;
+
+        return own->locals && slot < own->n_locals ? &own->locals[slot] : NULL;
 }
 
 W_EXPORT int weft_local_set(weft_key key, void *value)
 {
         struct g *gp = w_g();
-        uint32_t  slot = key.id % N_KEYS;
 
         if (!gp)
                 return -EPERM;
         if (!is_valid(key))
                 return -EINVAL;
-        if (slot >= gp->n_locals) {
-                int rc = grow(gp, slot + 1);
+        if (!slot_of(gp, key)) {
+                int rc = grow(w_g_cold(gp), key.id % N_KEYS + 1);
 
                 if (rc < 0)
                         return rc;
         }
-        gp->locals[slot] = (struct value){ key.id / N_KEYS, value };
+        *slot_of(gp, key) = (struct value){ key.id / N_KEYS, value };
         return 0;
 }
 
 W_EXPORT void *weft_local_get(weft_key key)
 {
-        struct g *gp = w_g();
-        uint32_t  slot = key.id % N_KEYS;
+        struct g           *gp = w_g();
+        const struct value *v = gp ? slot_of(gp, key) : NULL;
 
-        if (!gp || slot >= gp->n_locals || gp->locals[slot].generation != key.id / N_KEYS)
-                return NULL;
-        return gp->locals[slot].pointer;
+        return v && v->generation == key.id / N_KEYS ? v->pointer : NULL;
 }
 
 /* The destructor of a value whose key still exists, or NULL. */
@@ -143,15 +149,15 @@ static void (*destructor_of(uint32_t slot, uint32_t generation))(void *)
 }
 
 /* User code runs here: the mark says so. */
-static bool destroy_once(struct g *gp)
+static bool destroy_once(struct g_cold *own)
 {
         bool any = false;
 
-        for (uint32_t i = 0; i < gp->n_locals; i++) {
-                struct value v = gp->locals[i];
+        for (uint32_t i = 0; i < own->n_locals; i++) {
+                struct value v = own->locals[i];
                 void       (*destroy)(void *) = destructor_of(i, v.generation);
 
-                gp->locals[i].pointer = NULL;
+                own->locals[i].pointer = NULL;
                 if (!v.pointer || !destroy)
                         continue;
                 w_leave(0);
@@ -164,16 +170,13 @@ static bool destroy_once(struct g *gp)
 
 void w_locals_drop(struct g *gp)
 {
-        free(gp->locals);
-        gp->locals = NULL;
-        gp->n_locals = 0;
+        free(w_g_cold(gp)->locals);
+        w_g_cold(gp)->locals = NULL;
 }
 
 void w_locals_destroy(struct g *gp)
 {
-        if (W_LIKELY(!gp->locals))
-                return;
-        for (int round = 0; round < DESTROY_ROUNDS && destroy_once(gp); round++)
+        for (int round = 0; round < DESTROY_ROUNDS && destroy_once(w_g_cold(gp)); round++)
                 ;
         w_locals_drop(gp);
 }

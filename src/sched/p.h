@@ -11,6 +11,7 @@
 #include "base/rand.h"
 #include "sched/g.h"
 #include "sched/ids.h"
+#include "sched/parents.h"
 #include "sched/runq.h"
 #include "stack/stack.h"
 
@@ -27,11 +28,18 @@ enum p_attention {
 enum {
         W_GLOBAL_EVERY = 61,    /* ticks between looks at the global queue: prime, as in Go */
         W_NEXT_HOPS_MAX = 16,   /* through `next` in a row before one comes from the ring */
+        W_RETURNS_MAX = 1 << 16,        /* to newest parents before an oldest has its turn: some
+                                 * 10 ms; each such turn leaves a branch half done */
         W_FREE_G_MAX = 64,      /* dead records kept; spills down to half */
 };
 
+/* From ready to running: every W_READY_EVERY-th is timed, because a look at the clock costs as much
+ * as a switch. Bucket i counts those of 2^i to 2^(i+1) ns. */
+enum { W_READY_EVERY = 256, W_READY_UNIT = 64, W_READY_BUCKETS = 40 };
+
 /* Counters are written by the owner alone and read by anyone. */
 struct p_stats {
+        w_atomic_u64 ready_to_run[W_READY_BUCKETS];
         w_atomic_u64 spawned, ended, switches, steals, spills;
         w_atomic_u64 parks[W_N_WAIT_REASONS];
 };
@@ -46,7 +54,10 @@ struct p {
 
         w_atomic_u32       attention;   /* a  hint: set of enum p_attention */
         uint32_t           tick;        /* o  schedules that did not inherit their slice */
-        uint32_t           hops;        /* o  through `next` in a row */
+        uint32_t           hops;        /* o  through `next` or to a parent in a row */
+        uint32_t           n_returns;   /* o  to parents */
+        uint32_t           n_readied;   /* o  to tell every 256th */
+        bool               next_is_parent;      /* o  who stands in `next` let its child go first */
         uint64_t           rand;        /* o */
         uint32_t           n_checkpoints;       /* o  self.c */
         uint32_t           slice_tick;  /* o  the tick of the slice that slice_at began */
@@ -59,12 +70,56 @@ struct p {
         struct g          *spill[W_RUNQ_SPILL]; /* o  scratch: commits have little stack */
 
         struct runq        runq;        /* PROTOCOL runq (sched/runq.c) */
+        struct parents     parents;     /* PROTOCOL parents (sched/parents.c) */
 };
+
+/* How many wait in the P's own queues, for reports. */
+W_INLINE uint32_t w_p_len_hint(const struct p *pp)
+{
+        return w_runq_len_hint(&pp->runq) + w_parents_len_hint(&pp->parents);
+}
+
+/* Nothing in the P's own queues. In this order: see PROTOCOL parents. Context: any thread. */
+W_INLINE bool w_p_has_no_work(const struct p *pp)
+{
+        return w_runq_is_empty(&pp->runq) && w_parents_is_empty(&pp->parents);
+}
 
 /* A counter of the owner: nobody else writes, so no locked instruction is needed. */
 W_INLINE void w_p_count(w_atomic_u64 *counter, uint64_t n)
 {
         w_store_rlx(counter, w_load_rlx(counter) + n);            /* counter */
+}
+
+/* ---- From ready to running, latency.c -------------------------------------------------------- */
+
+void w_latency_begin(struct g *gp);
+void w_latency_end(struct p *pp, struct g *gp);
+
+/* gp is about to enter a queue of pp. */
+W_INLINE void w_ready_time(struct p *pp, struct g *gp)
+{
+        if (W_UNLIKELY(++pp->n_readied % W_READY_EVERY == 0))
+                w_latency_begin(gp);
+}
+
+/* ---- Dead records, see sched/g.c ------------------------------------------------------------- */
+
+/* A DEAD record for the owner of pp (NULL: no P), or NULL: no memory. Context: any; no switch. */
+W_MUST_CHECK W_INLINE struct g *w_g_get(struct p *pp)
+{
+        if (W_UNLIKELY(!pp || !pp->free_g.head))
+                return w_g_get_slow(pp);
+        return (struct g *)(void *)w_queue_pop(&pp->free_g);
+}
+
+W_INLINE void w_g_put(struct p *pp, struct g *gp)
+{
+        W_ASSERT(w_g_state(gp) == G_DEAD && !gp->stack);
+        if (W_UNLIKELY(!pp || pp->free_g.n >= W_FREE_G_MAX))
+                w_g_put_slow(pp, gp);
+        else
+                w_queue_push_front(&pp->free_g, (struct queue_node *)(void *)gp);
 }
 
 #endif

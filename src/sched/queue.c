@@ -39,16 +39,33 @@ void w_queue_ring(struct p *pp, struct g *gp)
                 spill(pp, left_over);
 }
 
+/* Into `next`. A parent that stood there waits among the parents, anyone else in the ring. */
+static void put_next(struct p *pp, struct g *gp, bool is_parent)
+{
+        bool      was_parent = pp->next_is_parent;
+        struct g *old = was_parent ? w_runq_replace_next(&pp->runq, gp)
+                                   : w_runq_push_next(&pp->runq, gp);
+
+        pp->next_is_parent = is_parent;
+        if (W_LIKELY(!old) || (was_parent && w_parents_push(&pp->parents, old)))
+                return;
+        if (was_parent)
+                w_queue_ring(pp, old);
+        else
+                spill(pp, old);
+}
+
 void w_queue_next(struct p *pp, struct g *gp)
 {
-        if (W_UNLIKELY(w_sched.config.randomize) && w_rand(&pp->rand) % 2) {
+        if (W_UNLIKELY(w_sched.config.randomize) && w_rand(&pp->rand) % 2)
                 w_queue_ring(pp, gp);
-                return;
-        }
-        struct g *left_over = w_runq_push_next(&pp->runq, gp);
+        else
+                put_next(pp, gp, false);
+}
 
-        if (W_UNLIKELY(left_over != NULL))
-                spill(pp, left_over);
+void w_queue_parent(struct p *pp, struct g *gp)
+{
+        put_next(pp, gp, true);
 }
 
 /* Too many through `next`: the oldest of the ring has its turn. */
@@ -59,9 +76,20 @@ static struct g *take_from_ring(struct p *pp)
         return w_runq_pop_ring(&pp->runq);
 }
 
+/* The newest parent goes on as after a return from a call, and that is no hand-over to grudge it.
+ * But who spawns child first for ever would keep those below out: now and then the oldest is next.
+ */
+static struct g *take_parent(struct p *pp)
+{
+        if (W_LIKELY(w_load_rlx(&pp->parents.top) == 0))          /* own word */
+                return NULL;
+        if (++pp->n_returns % W_RETURNS_MAX == 0)
+                return w_parents_take_oldest(&pp->parents);
+        return w_parents_pop(&pp->parents);
+}
+
 struct g *w_queue_take(struct p *pp)
 {
-        bool      inherits;
         struct g *gp;
 
         if (W_UNLIKELY(pp->hops >= W_NEXT_HOPS_MAX)) {
@@ -69,14 +97,20 @@ struct g *w_queue_take(struct p *pp)
                 if (gp)
                         return gp;
         }
-        gp = w_runq_pop(&pp->runq, &inherits);
+        gp = w_runq_pop_next(&pp->runq);
         if (!gp)
-                return NULL;
-        if (inherits) {
+                gp = take_parent(pp);
+        if (gp)
                 pp->hops++;
-        } else {
-                pp->hops = 0;
-                pp->tick++;
-        }
+        else
+                gp = take_from_ring(pp);
         return gp;
+}
+
+struct g *w_pick_direct(struct p *pp)
+{
+        if (W_UNLIKELY(w_load_rlx(&pp->attention) != 0) ||        /* hint */
+            pp->tick % W_GLOBAL_EVERY == 0)
+                return NULL;
+        return w_queue_take(pp);
 }

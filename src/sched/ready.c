@@ -13,6 +13,7 @@ void w_ready(struct g *gp)
 
         if (pp) {
                 w_g_move(gp, G_WAITING, G_RUNNABLE);
+                w_ready_time(pp, gp);
                 w_queue_next(pp, gp);
         } else {
                 w_globq_publish(gp, G_WAITING);

@@ -18,16 +18,12 @@
 
 #include <errno.h>      /* -Exxx */
 
-enum { RUN_OFF, RUN_STARTING, RUN_ON, RUN_ENDING };
-
 struct sched w_sched;
-static w_atomic_u32 phase;
+w_atomic_u32 w_run_phase;
 
 /* A thread that its run has left behind does not hear that it ended: it never comes back. */
-bool w_run_is_on(void)
+bool w_run_is_on_slow(void)
 {
-        if (w_load_rlx(&phase) == RUN_ON)                         /* hint: misuse at worst */
-                return true;
         struct m *mp = w_m();
 
         if (mp && w_load_rlx(&mp->flag) != W_FLAG_NONE)           /* guarded: see m.c */
@@ -53,21 +49,19 @@ bool w_run_is_on(void)
  */
 static w_atomic_u32 n_visitors;         /* a  [RN2][RN4] */
 
-bool w_guest_begin(void)
+bool w_visit_begin_foreign(void)
 {
-        if (W_LIKELY(w_m() != NULL))
-                return w_run_is_on();
         w_add_rlx(&n_visitors, 1);                                /* guarded by RN2 */
         w_fence_full();                                           /* [RN2] */
-        if (w_load_acq(&phase) == RUN_ON)                         /* [RN3] */
+        if (w_load_acq(&w_run_phase) == RUN_ON)                   /* [RN3] */
                 return true;
-        w_guest_end();
+        w_visit_end_foreign();
         return false;
 }
 
-void w_guest_end(void)
+void w_visit_end_foreign(void)
 {
-        if (W_UNLIKELY(!w_m()) && w_sub_rel(&n_visitors, 1) == 1) /* [RN4] */
+        if (w_sub_rel(&n_visitors, 1) == 1)                       /* [RN4] */
                 w_os_futex_wake(&n_visitors, 1);
 }
 
@@ -95,6 +89,7 @@ static int p_init(struct p *pp, uint32_t id)
                                             : w_os_random_seed();
         pp->tick = 1;                           /* 0 would be a look at the global queue */
         pp->ids.next = W_ID_BATCH;
+        pp->runq.alone = w_sched.n_procs == 1;
         if (w_sched.config.migrate)
                 pp->attention.raw = W_ATTENTION_DEBUG;          /* unpublished */
         return w_stack_cache_init(&pp->stacks, &w_sched.stacks, w_sched.config.stack_size);
@@ -248,9 +243,10 @@ static bool free_locals(void *record, void *arg)
         struct g *gp = record;
 
         (void)arg;
-        w_locals_drop(gp);
-        if (gp->stack)
+        if (gp->stack) {
+                w_locals_drop(gp);
                 w_fiber_destroy(&gp->fiber);
+        }
         return true;
 }
 
@@ -287,13 +283,13 @@ static int run(const struct run_config *config, void (*fn)(void *), void *arg)
 
         w_fatal_set_dump(w_dump_fatal);
         w_schedtrace_start();
-        w_store_rel(&phase, RUN_ON);                              /* [RN3] */
+        w_store_rel(&w_run_phase, RUN_ON);                        /* [RN3] */
         if (id < 0)
                 w_run_end();
         else
                 w_execute(m0, first);
         w_schedule(m0);
-        w_store_rlx(&phase, RUN_ENDING);                          /* guarded by RN2 */
+        w_store_rlx(&w_run_phase, RUN_ENDING);                    /* guarded by RN2 */
         wait_for_visitors();
         w_schedtrace_stop();
         w_fatal_set_dump(NULL);
@@ -308,14 +304,14 @@ W_EXPORT int weft_run_with(const weft_config *cfg, void (*fn)(void *), void *arg
 
         if (!fn)
                 return -EINVAL;
-        if (!w_cas_acqrel(&phase, &off, RUN_STARTING))            /* [RN1] */
+        if (!w_cas_acqrel(&w_run_phase, &off, RUN_STARTING))      /* [RN1] */
                 return -EBUSY;
         int rc = w_config_read(&config, cfg);
 
         if (rc == 0)
                 rc = run(&config, fn, arg);
         if (rc <= 0)
-                w_store_rel(&phase, RUN_OFF);                     /* [RN1] */
+                w_store_rel(&w_run_phase, RUN_OFF);               /* [RN1] */
         return rc;
 }
 

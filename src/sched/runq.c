@@ -22,7 +22,8 @@
  *           [RQ3] tail not older than head     any taker: head CAS-release -> grab, is_empty: head
  *                 load-acquire. So tail - head is never negative; a difference above the capacity
  *                 means that head is old, and the CAS would fail.
- *           [RQ4] goroutine visible   push_next: next xchg-release -> grab: next CAS-acquire
+ *           [RQ4] goroutine visible   push_next: next store or xchg-release -> grab: next
+ *                 CAS-acquire
  *           [RQ5] no false "empty"    pop: next xchg-release -> is_empty: next load-acquire
  * Why nothing is lost or doubled   a slot between head and tail is not written: push writes only at
  *           tail, and only if head, which never runs backwards, leaves room. Head moves over a slot
@@ -35,6 +36,8 @@
  * keep_next is a hint and carries no order: a thief that misses it takes a goroutine that is warm
  *           elsewhere, one that obeys it leaves it to an owner who is about to pop. The owner sets
  *           it only on its way to a pop, and that ends it, so `next` is never stranded.
+ * Alone     with one P there are no thieves, only onlookers: the owner's exchange and CAS become a
+ *           load and a store-release, which tell an onlooker the same.
  * Rejected  claim first, copy after (the owner may reuse a slot as soon as head has moved); plain
  *           slots (a losing thief's read races with the owner's write, undefined in C11);
  *           Chase-Lev deque (LIFO for the owner, resizing needs reclamation, no proven steal-half);
@@ -50,37 +53,7 @@
 #include "base/assert.h"
 #include "base/window.h"
 
-/* [RQ3] as an executable check. */
-static uint32_t distance(uint32_t head, uint32_t tail)
-{
-        W_ASSERT((int32_t)(tail - head) >= 0);
-        return tail - head;
-}
-
-/* ---- Owner ----------------------------------------------------------------------------------- */
-
-struct g *w_runq_push(struct runq *q, struct g *gp)
-{
-        uint32_t h = w_load_acq(&q->head);                        /* [RQ2] */
-        uint32_t t = w_load_rlx(&q->tail);                        /* own word */
-
-        if (distance(h, t) >= W_RUNQ_CAP)
-                return gp;
-        w_store_rlx(&q->slots[t % W_RUNQ_CAP], gp);               /* guarded by the tail */
-        W_WINDOW("runq-before-publish");
-        w_store_rel(&q->tail, t + 1);                             /* [RQ1] */
-        return NULL;
-}
-
-struct g *w_runq_push_next(struct runq *q, struct g *gp)
-{
-        struct g *old = w_xchg_rel(&q->next, gp);                 /* [RQ4] */
-
-        if (!old)
-                return NULL;
-        W_WINDOW("runq-next-in-hand");
-        return w_runq_push(q, old);
-}
+/* ---- Owner: what is not inline in runq.h ----------------------------------------------------- */
 
 uint32_t w_runq_spill(struct runq *q, struct g *gp, struct g *out[W_RUNQ_SPILL])
 {
@@ -102,7 +75,7 @@ uint32_t w_runq_push_batch(struct runq *q, struct g *const gs[], uint32_t n)
 {
         uint32_t h = w_load_acq(&q->head);                        /* [RQ2] */
         uint32_t t = w_load_rlx(&q->tail);                        /* own word */
-        uint32_t room = W_RUNQ_CAP - distance(h, t);
+        uint32_t room = W_RUNQ_CAP - w_runq_distance(h, t);
 
         if (n > room)
                 n = room;
@@ -112,57 +85,6 @@ uint32_t w_runq_push_batch(struct runq *q, struct g *const gs[], uint32_t n)
         if (n)
                 w_store_rel(&q->tail, t + n);                     /* [RQ1] */
         return n;
-}
-
-static struct g *take_oldest(struct runq *q)
-{
-        uint32_t h = w_load_rlx(&q->head);                        /* guarded by the CAS */
-        uint32_t t = w_load_rlx(&q->tail);                        /* own word */
-
-        for (;;) {
-                if (h == t)
-                        return NULL;
-                struct g *gp = w_load_rlx(&q->slots[h % W_RUNQ_CAP]);   /* own word */
-                W_WINDOW("runq-before-claim");
-                if (w_cas_rel(&q->head, &h, h + 1))               /* [RQ3] */
-                        return gp;
-        }
-}
-
-/* Only the owner fills `next`, so what it reads as NULL is NULL; anything else may be gone by now,
- * and the exchange tells. */
-static struct g *take_next(struct runq *q)
-{
-        if (!w_load_rlx(&q->next))                                /* own word */
-                return NULL;
-        return w_xchg_rel(&q->next, NULL);                        /* [RQ5] */
-}
-
-void w_runq_keep_next(struct runq *q)
-{
-        w_store_rlx(&q->keep_next, 1);                            /* hint */
-}
-
-/* The line is written only if it changes. */
-static void end_keeping(struct runq *q)
-{
-        if (w_load_rlx(&q->keep_next))                            /* own word */
-                w_store_rlx(&q->keep_next, 0);                    /* hint */
-}
-
-struct g *w_runq_pop(struct runq *q, bool *from_next)
-{
-        struct g *gp = take_next(q);
-
-        *from_next = gp != NULL;
-        end_keeping(q);
-        return gp ? gp : take_oldest(q);
-}
-
-struct g *w_runq_pop_ring(struct runq *q)
-{
-        end_keeping(q);
-        return take_oldest(q);
 }
 
 /* ---- Thieves --------------------------------------------------------------------------------- */
@@ -186,7 +108,7 @@ uint32_t w_runq_grab(struct runq *victim, struct g *out[W_RUNQ_HALF], enum runq_
 
         for (;;) {
                 uint32_t t = w_load_acq(&victim->tail);           /* [RQ1] */
-                uint32_t n = distance(h, t);
+                uint32_t n = w_runq_distance(h, t);
 
                 if (n == 0)
                         return how == W_GRAB_NEXT_TOO ? grab_next(victim, out) : 0;
@@ -245,7 +167,7 @@ bool w_runq_is_empty(const struct runq *q)
                 struct g *next = w_load_acq(&q->next);            /* [RQ5] */
 
                 if (w_load_rlx(&q->tail) == t)                    /* guarded by RQ5 */
-                        return distance(h, t) == 0 && !next;
+                        return w_runq_distance(h, t) == 0 && !next;
         }
 }
 

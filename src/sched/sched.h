@@ -109,8 +109,12 @@ int64_t w_spawn_main(void (*fn)(void *), void *arg, struct g **out);
 /* queue.c: into a P's queue, with overflow to the global one. Context: owner of pp. */
 void w_queue_ring(struct p *pp, struct g *gp);
 void w_queue_next(struct p *pp, struct g *gp);
+/* A parent whose child runs first: into `next`. */
+void w_queue_parent(struct p *pp, struct g *gp);
 /* From `next` or the ring, minding hops and ticks; NULL if both are empty. */
 struct g *w_queue_take(struct p *pp);
+/* One to go on with at once, without a look at the rest of the world; NULL: ask g0. */
+struct g *w_pick_direct(struct p *pp);
 
 /* schedule.c: the M's loop on g0; returns when the M is to end, without a P. */
 void w_schedule(struct m *mp);
@@ -118,6 +122,15 @@ void w_schedule(struct m *mp);
 struct g *w_find(struct m *mp);
 /* steal.c */
 struct g *w_steal(struct m *mp);
+
+/* gp is the one that mp runs from now on. */
+W_INLINE void w_become(struct m *mp, struct g *gp)
+{
+        w_g_move(gp, G_RUNNABLE, G_RUNNING);
+        if (W_UNLIKELY(gp->ready_at != 0))
+                w_latency_end(mp->p, gp);
+        mp->curg = gp;
+}
 
 /* switch.c */
 void w_execute(struct m *mp, struct g *gp);
@@ -128,8 +141,8 @@ void w_execute(struct m *mp, struct g *gp);
 void w_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void *arg), void *arg);
 /* Switches to a child that nobody else has seen; the parent goes to `next`. May switch: yes. */
 void w_run_child(struct g *child);
-/* Ends the calling goroutine. */
-W_NORETURN void w_exit(void);
+/* Ends the calling goroutine and goes on with `to`, which w_pick_direct gave; NULL: with g0. */
+W_NORETURN void w_exit(struct g *to);
 /* Runs fn(arg) on g0, for code that needs more stack than a goroutine may have. fn does not park.
  * Context: any; comes back on the same M. */
 void w_on_g0(void (*fn)(void *), void *arg);
@@ -142,8 +155,13 @@ W_NORETURN void w_goroutine_run(struct g *gp);
  * */
 void w_ready(struct g *gp);
 
-/* idle.c */
-void w_wake_one(void);
+/* idle.c: new work was published; some thread must look at it. */
+void w_wake_one_of_many(void);
+W_INLINE void w_wake_one(void)
+{
+        if (w_sched.n_procs != 1 || !w_p())     /* else nobody but the caller could run it */
+                w_wake_one_of_many();
+}
 void w_spin_begin(struct m *mp);
 void w_spin_end_found(struct m *mp);
 /* Gives up the P and sleeps; true: mp has a P again and looks on. */
@@ -158,8 +176,11 @@ struct m *w_m_adopt(void);
 W_MUST_CHECK int w_m_begin(struct m *mp);
 void w_m_end(struct m *mp);
 int  w_thread_create(struct p *pp, bool spinning);
-/* Finds or makes a thread for pp, which is in the caller's hands. */
+/* Finds or makes a thread for pp, which is in the caller's hands. In a commit none is made yet: mp
+ * owes it, and who runs after the commit sees to that. */
 void w_thread_for(struct p *pp, bool spinning);
+/* Context: the goroutine that mp runs, or g0; not in a commit. */
+void w_thread_pay_owed(struct m *mp);
 /* Sleeps as an M without a P; true: has one again. false: the M is to end. */
 bool w_thread_sleep(struct m *mp);
 bool w_thread_sleep_unlock(struct m *mp);       /* with sched.lock, which it releases */
@@ -177,8 +198,21 @@ void w_p_give_up_locked(struct p *pp);
 void w_run_end(void);
 
 /* live.c */
-void    w_live_spawned(struct p *pp);
-void    w_live_ended(struct p *pp);
+W_INLINE void w_live_spawned(struct p *pp)
+{
+        if (W_LIKELY(pp != NULL))
+                w_p_count(&pp->stats.spawned, 1);
+        else
+                w_add_rlx(&w_sched.spawned_without_p, 1);         /* counter */
+}
+
+W_INLINE void w_live_ended(struct p *pp)
+{
+        uint64_t n = w_load_rlx(&pp->stats.ended);                /* own word */
+
+        w_store_rel(&pp->stats.ended, n + 1);                     /* [LV2] */
+}
+
 void    w_live_main_left(void);
 int64_t w_live_count(void);
 /* For an M that gave its P up: ends the run if goroutine 1 left it and nobody is left. */
@@ -200,11 +234,32 @@ void w_schedtrace_stop(void);
 /* config.c, run.c */
 struct weft_config;
 W_MUST_CHECK int w_config_read(struct run_config *out, const struct weft_config *cfg);
+enum run_phase { RUN_OFF, RUN_STARTING, RUN_ON, RUN_ENDING };
+extern w_atomic_u32 w_run_phase;        /* a  [RN1][RN2][RN3] run.c */
+
 /* False: no runtime runs, or it is stopping. */
-bool w_run_is_on(void);
+bool w_run_is_on_slow(void);
+W_INLINE bool w_run_is_on(void)
+{
+        if (W_LIKELY(w_load_rlx(&w_run_phase) == RUN_ON))         /* hint: misuse at worst */
+                return true;
+        return w_run_is_on_slow();
+}
+
+W_MUST_CHECK bool w_visit_begin_foreign(void);
+void w_visit_end_foreign(void);
+
 /* Around a call that a thread of the program itself may make: while it lasts the run is not taken
  * down. False, and no end to call: no runtime runs. See PROTOCOL guest (sched/run.c). */
-W_MUST_CHECK bool w_guest_begin(void);
-void w_guest_end(void);
+W_MUST_CHECK W_INLINE bool w_guest_begin(void)
+{
+        return W_LIKELY(w_m() != NULL) ? w_run_is_on() : w_visit_begin_foreign();
+}
+
+W_INLINE void w_guest_end(void)
+{
+        if (W_UNLIKELY(!w_m()))
+                w_visit_end_foreign();
+}
 
 #endif

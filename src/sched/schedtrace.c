@@ -30,7 +30,7 @@ static void trace_line(void)
 
         for (uint32_t i = 0; i < w_sched.n_procs && i < QUEUES_MAX; i++)
                 n += w_format(text + n, sizeof(text) - n, "%u ",
-                              w_runq_len_hint(&w_sched.all_p[i]->runq));
+                              w_p_len_hint(w_sched.all_p[i]));
         w_lock(&w_sched.lock);
         uint32_t threads = w_sched.n_m, idle = w_sched.n_idle_m;
 
@@ -63,7 +63,7 @@ W_NO_SANITIZE static void trace_detail(void)
                 struct m *mp = w_load_rlx(&pp->m);                /* hint */
 
                 w_say("  P%u: status=%u m=%d runqsize=%u", i, w_load_rlx(&pp->status),    /* hint */
-                      mp ? (int)mp->thread.id : -1, w_runq_len_hint(&pp->runq));
+                      mp ? (int)mp->thread.id : -1, w_p_len_hint(pp));
         }
         w_g_each(trace_g, NULL);
 }

@@ -32,7 +32,7 @@ struct spawn {
 };
 
 /* A record with an id and the promise of a stack; nobody else sees it yet. */
-static int obtain(struct p *pp, const struct spawn *s, struct g **out)
+W_INLINE int obtain(struct p *pp, const struct spawn *s, struct g **out)
 {
         struct g *gp = w_g_get(pp);
 
@@ -55,21 +55,22 @@ out_record:
         return rc;
 }
 
-static void prepare(struct g *gp, const struct spawn *s)
+W_INLINE void prepare(struct g *gp, const struct spawn *s)
 {
         struct g *parent = w_g();
 
         gp->start = (struct g_start){ s->fn, s->arg, s->created_at, parent ? parent->id : 0 };
         gp->stack_kib = (uint32_t)(s->stack_size >> 10);
         gp->saved_errno = 0;
+        gp->ready_at = 0;
         gp->reason = W_WAIT_NONE;
         gp->is_main = s->main != NULL;
         w_store_rlx(&gp->token, 0);                               /* guarded: unpublished */
-        W_ASSERT(!gp->locals && !gp->stack);
+        W_ASSERT(!gp->stack);
 }
 
 /* What has to wait for the first run stands on the stack, so the stack is bound now. */
-static void furnish(struct p *pp, struct g *gp, const struct spawn *s)
+W_INLINE void furnish(struct p *pp, struct g *gp, const struct spawn *s)
 {
         if (!s->name && !s->copy)
                 return;
@@ -82,7 +83,7 @@ static void furnish(struct p *pp, struct g *gp, const struct spawn *s)
 }
 
 /* Child first: the child runs at once and the parent waits in `next`. Everyone else queues. */
-static void publish(struct p *pp, struct g *gp, const struct spawn *s)
+W_INLINE void publish(struct p *pp, struct g *gp, const struct spawn *s)
 {
         if (!pp) {
                 w_globq_publish(gp, G_DEAD);
@@ -91,6 +92,7 @@ static void publish(struct p *pp, struct g *gp, const struct spawn *s)
         }
         w_live_spawned(pp);
         w_g_move(gp, G_DEAD, G_RUNNABLE);
+        w_ready_time(pp, gp);
         if (s->main) {
                 *s->main = gp;
                 return;
@@ -103,7 +105,7 @@ static void publish(struct p *pp, struct g *gp, const struct spawn *s)
         w_wake_one();
 }
 
-static int64_t spawn(const struct spawn *s)
+W_INLINE int64_t spawn(const struct spawn *s)
 {
         struct g *gp = NULL;
         struct p *pp = w_p();
@@ -133,7 +135,7 @@ int64_t w_spawn_main(void (*fn)(void *), void *arg, struct g **out)
 /* ---- Public ---------------------------------------------------------------------------------- */
 
 /* Checks what the caller asked for, fills in defaults, spawns. */
-static int64_t spawn_checked(struct spawn *s)
+W_INLINE int64_t spawn_checked(struct spawn *s)
 {
         if (!s->fn)
                 return -EINVAL;

@@ -4,6 +4,7 @@
  * Protocols   cites runq (sched/runq.c), idle (sched/idle.c).
  *
  * Victims are visited in an order that reaches each once per round and differs from round to round.
+ * The oldest parent is the root of the most work, and its P will come to it last.
  * `next` is taken only in the last round, and only if it stays where it is for a moment: mostly the
  * victim is about to run it, and moving it would undo the locality that slot is for.
  *
@@ -37,6 +38,8 @@ static struct g *steal_from(struct m *mp, struct p *victim, bool last)
 {
         struct g *gp = w_runq_steal(&mp->p->runq, &victim->runq, W_GRAB_RING);
 
+        if (!gp)
+                gp = w_parents_take_oldest(&victim->parents);
         if (!gp && last && next_is_stale(victim))
                 gp = w_runq_steal(&mp->p->runq, &victim->runq, W_GRAB_NEXT_TOO);
         return gp;

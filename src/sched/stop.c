@@ -98,7 +98,7 @@ static struct p *restart_locked(struct p *pp, struct p *with_work)
                 w_store_rlx(&pp->status, P_RUNNING);              /* own word */
                 return with_work;
         }
-        if (w_runq_is_empty(&pp->runq)) {
+        if (w_p_has_no_work(pp)) {
                 w_idle_p_put_locked(pp);
                 return with_work;
         }

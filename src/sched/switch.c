@@ -26,10 +26,10 @@
  * Direct    the parker goes straight to another goroutine if its P needs no attention, it is not
  *           the 61st tick, and the P's own queue has one. All else (global queue, stealing,
  *           stopping, sleeping) is decided on g0.
- * Budget    the commit runs on the next goroutine's stack: no user code, no switch, and 512 bytes
- *           with one exception: a wake that finds an idle P and no idle thread creates one there,
- *           which takes what libc's thread creation takes. w_park checks that no runtime lock is
- *           held but the one that unlock releases.
+ * Budget    the commit runs on the next goroutine's stack: no user code, no switch, and 512 bytes.
+ *           A wake that finds an idle P and no idle thread has one created, which takes what libc
+ *           takes: it is owed, and paid on g0 when the commit is over. w_park checks that no
+ *           runtime lock is held but the one that unlock releases.
  * Rejected  always through g0 (two switches); publishing before the switch (the waker's M could run
  *           the goroutine while we still stand on its stack).
  * Tests     flow/test_go.c, flow/test_unpark.c, sim scenarios sched_*.
@@ -44,19 +44,9 @@
 
 /* ---- Leaving and arriving -------------------------------------------------------------------- */
 
-W_INLINE void become(struct m *mp, struct g *gp)
+W_INLINE struct g *pick_bound(struct p *pp)
 {
-        w_g_move(gp, G_RUNNABLE, G_RUNNING);
-        mp->curg = gp;
-}
-
-/* A goroutine to go on with at once, or NULL: ask g0. */
-W_INLINE struct g *pick_direct(struct p *pp)
-{
-        if (W_UNLIKELY(w_load_rlx(&pp->attention) != 0) ||        /* hint */
-            pp->tick % W_GLOBAL_EVERY == 0)
-                return NULL;
-        struct g *gp = w_queue_take(pp);
+        struct g *gp = w_pick_direct(pp);
 
         if (gp && W_UNLIKELY(!gp->stack))
                 w_g_bind(pp, gp, 0);
@@ -68,7 +58,9 @@ W_INLINE struct g *pick_direct(struct p *pp)
 W_INLINE void run_commit(struct m *mp)
 {
         w_san_act_as(&mp->g0.san, 0);
+        mp->in_commit = true;
         mp->commit.run(mp, &mp->commit);
+        mp->in_commit = false;
 }
 
 /* First thing after a switch has brought a goroutine here, on whatever M that is. */
@@ -81,6 +73,8 @@ W_INLINE void arrive(struct g *gp)
         w_san_act_as(&gp->fiber.san, W_SAN_ORDERED);
         w_san_take_over(gp);
         *mp->errno_at = gp->saved_errno;
+        if (W_UNLIKELY(mp->owed_p != NULL))
+                w_thread_pay_owed(mp);
 }
 
 W_INLINE struct fiber *leave_to(struct m *mp, struct g *gp, struct g *to)
@@ -92,7 +86,7 @@ W_INLINE struct fiber *leave_to(struct m *mp, struct g *gp, struct g *to)
                 mp->curg = NULL;
                 return &mp->g0;
         }
-        become(mp, to);
+        w_become(mp, to);
         return &to->fiber;
 }
 
@@ -110,7 +104,7 @@ W_INLINE void switch_away(struct m *mp, struct g *gp, struct g *to)
 static bool is_alone(struct p *pp)
 {
         return !w_load_rlx(&pp->attention) && w_load_rlx(&w_sched.n_globq) == 0 &&      /* hint */
-               w_runq_is_empty(&pp->runq);
+               w_p_has_no_work(pp);
 }
 
 W_NOIPA W_EXPORT void weft_yield(void)
@@ -123,7 +117,7 @@ W_NOIPA W_EXPORT void weft_yield(void)
         }
         W_ENTER();
         struct g *gp = mp->curg;
-        struct g *to = pick_direct(mp->p);
+        struct g *to = pick_bound(mp->p);
 
         if (to || !is_alone(mp->p)) {
                 mp->commit = (struct commit){ .run = w_commit_yield, .left = gp };
@@ -144,7 +138,7 @@ W_NOIPA void w_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void *
         gp->reason = (uint8_t)reason;
         w_g_cold(gp)->since = mp->p->now;       /* near enough for a report, and free */
         w_p_count(&mp->p->stats.parks[reason], 1);
-        struct g *to = pick_direct(mp->p);
+        struct g *to = pick_bound(mp->p);
 
         mp->commit = (struct commit){ .run = w_commit_park, .left = gp, .unlock = unlock,
                                       .arg = arg };
@@ -162,13 +156,14 @@ W_NOIPA void w_run_child(struct g *child)
         switch_away(mp, gp, child);
 }
 
-W_NOIPA W_NORETURN void w_exit(void)
+W_NOIPA W_NORETURN void w_exit(struct g *to)
 {
         struct m     *mp = w_m();
         struct g     *gp = mp->curg;
-        struct g     *to = pick_direct(mp->p);
         struct fiber *target;
 
+        if (to && !to->stack)
+                w_g_bind(mp->p, to, 0);
         mp->commit = (struct commit){ .run = w_commit_exit, .left = gp };
         target = leave_to(mp, gp, to);
         w_fiber_switch_last_inline(&gp->fiber, target, 0);
@@ -182,11 +177,13 @@ W_NOIPA void w_execute(struct m *mp, struct g *gp)
         if (!gp->stack)
                 w_g_bind(mp->p, gp, 0);
         do {
-                become(mp, gp);
+                w_become(mp, gp);
                 mp->commit = (struct commit){ .run = w_commit_nothing };
                 w_fiber_switch_inline(&mp->g0, &gp->fiber, 0);
                 mp->resume = NULL;
                 run_commit(mp);
+                if (W_UNLIKELY(mp->owed_p != NULL))
+                        w_thread_pay_owed(mp);
                 gp = mp->resume;
         } while (gp);
 }

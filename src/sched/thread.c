@@ -110,13 +110,11 @@ static void retire_locked(struct m *mp)
  * may have work itself: everyone who runs will find it in the global queue. */
 static void return_p_locked(struct p *pp, bool spinning)
 {
-        bool from_next;
-
         if (spinning)
                 w_sub_rlx(&w_sched.n_spinning, 1);                /* guarded by the lock */
         if (!pp)
                 return;
-        for (struct g *gp; (gp = w_runq_pop(&pp->runq, &from_next));)
+        for (struct g *gp; (gp = w_queue_take(pp));)
                 w_globq_put_locked(gp);
         w_p_give_up_locked(pp);
         w_sched.thread_owed = true;
@@ -242,6 +240,37 @@ int w_thread_create(struct p *pp, bool spinning)
         return 0;
 }
 
+static void pay(void *arg)
+{
+        struct m *mp = arg;
+        struct p *pp = mp->owed_p;
+
+        mp->owed_p = NULL;
+        (void)w_thread_create(pp, mp->owed_spinning);   /* failure: said, and the P is back */
+}
+
+void w_thread_pay_owed(struct m *mp)
+{
+        w_on_g0(pay, mp);
+}
+
+/* What libc does to create a thread needs more stack than a goroutine may have left, and much more
+ * than a commit may use: it is done on g0, in a commit as soon as that is over. */
+static void create_on_g0(struct p *pp, bool spinning)
+{
+        struct m *mp = w_m();
+
+        if (!mp || (!mp->curg && !mp->in_commit)) {
+                (void)w_thread_create(pp, spinning);    /* failure: said, and the P is back */
+                return;
+        }
+        W_CHECK(!mp->owed_p, "two threads are owed by one commit");
+        mp->owed_p = pp;
+        mp->owed_spinning = spinning;
+        if (!mp->in_commit)
+                w_thread_pay_owed(mp);
+}
+
 void w_thread_for(struct p *pp, bool spinning)
 {
         w_lock(&w_sched.lock);
@@ -251,7 +280,7 @@ void w_thread_for(struct p *pp, bool spinning)
                 w_sched.n_idle_m--;
         w_unlock(&w_sched.lock);
         if (!n) {
-                (void)w_thread_create(pp, spinning);    /* failure: said, and the P is back */
+                create_on_g0(pp, spinning);
                 return;
         }
         struct m *mp = W_CONTAINER_OF(n, struct m, idle_link);

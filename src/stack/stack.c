@@ -40,6 +40,7 @@ int w_stack_cache_init(struct stack_cache *cache, struct stack_pool *pool, size_
                 return rc;
         cache->pool = pool;
         cache->class = class_of(pool, size);
+        cache->size = size;
         cache->n = cache->n_spare = 0;
         w_lock(&pool->lock);
         pool->n_caches++;
@@ -78,8 +79,8 @@ void w_stack_cache_release(struct stack_cache *cache)
 /* ---- Reserve --------------------------------------------------------------------------------- */
 
 /* Half a batch ahead, or one if there is no room for so many. */
-static W_NOINLINE int reserve_slow(struct stack_pool *pool, struct stack_cache *cache,
-                                   struct stack_class *c)
+static int reserve_ahead(struct stack_pool *pool, struct stack_cache *cache,
+                         struct stack_class *c)
 {
         if (serves(cache, c) && w_pool_reserve(pool, c, W_STACK_BATCH) == 0) {
                 cache->n_spare = W_STACK_BATCH - 1;
@@ -88,38 +89,32 @@ static W_NOINLINE int reserve_slow(struct stack_pool *pool, struct stack_cache *
         return w_pool_reserve(pool, c, 1);
 }
 
-int w_stack_reserve(struct stack_pool *pool, struct stack_cache *cache, size_t size)
+int w_stack_reserve_slow(struct stack_pool *pool, struct stack_cache *cache, size_t size)
 {
         if (W_UNLIKELY(!w_stack_size_ok(size)))
                 return -EINVAL;
         struct stack_class *c = class_of(pool, size);
 
-        if (W_UNLIKELY(!serves(cache, c) || cache->n_spare == 0))
-                return reserve_slow(pool, cache, c);
+        if (!serves(cache, c) || cache->n_spare == 0)
+                return reserve_ahead(pool, cache, c);
         cache->n_spare--;
         return 0;
 }
 
-static W_NOINLINE void unreserve_slow(struct stack_pool *pool, struct stack_cache *cache,
-                                      struct stack_class *c)
-{
-        if (!serves(cache, c)) {
-                w_pool_unreserve(pool, c, 1);
-                return;
-        }
-        w_pool_unreserve(pool, c, W_STACK_BATCH);
-        cache->n_spare = W_STACK_CACHE_CAP - W_STACK_BATCH + 1;
-}
-
-void w_stack_unreserve(struct stack_pool *pool, struct stack_cache *cache, size_t size)
+void w_stack_unreserve_slow(struct stack_pool *pool, struct stack_cache *cache, size_t size)
 {
         W_ASSERT(w_stack_size_ok(size));
         struct stack_class *c = class_of(pool, size);
 
-        if (W_UNLIKELY(!serves(cache, c) || cache->n_spare == W_STACK_CACHE_CAP))
-                unreserve_slow(pool, cache, c);
-        else
-                cache->n_spare++;
+        if (!serves(cache, c)) {
+                w_pool_unreserve(pool, c, 1);
+                return;
+        }
+        if (cache->n_spare == W_STACK_CACHE_CAP) {
+                w_pool_unreserve(pool, c, W_STACK_BATCH);
+                cache->n_spare = W_STACK_CACHE_CAP - W_STACK_BATCH;
+        }
+        cache->n_spare++;
 }
 
 /* ---- Bind ------------------------------------------------------------------------------------ */
@@ -168,7 +163,12 @@ static W_NOINLINE struct stack *bind_slow(struct stack_pool *pool, struct stack_
                                           size_t size, void *owner)
 {
         struct stack_class *c = class_of(pool, size);
-        struct stack *stack = serves(cache, c) ? refill(cache) : take_one(pool, c);
+        struct stack *stack;
+
+        if (!serves(cache, c))
+                stack = take_one(pool, c);
+        else
+                stack = cache->n ? cache->slots[--cache->n] : refill(cache);
 
         return stack->guard == W_GUARD_NONE ? bind_first(pool, stack, size, owner)
                                             : publish(stack, size, owner);
@@ -178,7 +178,7 @@ struct stack *w_stack_bind(struct stack_pool *pool, struct stack_cache *cache, s
                            void *owner)
 {
         W_ASSERT(w_stack_size_ok(size) && owner);
-        if (W_UNLIKELY(!serves(cache, class_of(pool, size)) || cache->n == 0))
+        if (W_UNLIKELY(!cache || cache->size != size || cache->n == 0))
                 return bind_slow(pool, cache, size, owner);
         struct stack *stack = cache->slots[--cache->n];
 

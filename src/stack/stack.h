@@ -150,10 +150,11 @@ void w_stack_pool_destroy(struct stack_pool *pool, enum stack_pool_end end);
 
 /* struct stack_cache - free slots and unused reservations of one class, for one owner at a time.
  * Without contention a bind is a pop and an unbind a push; half a cache moves under the pool's lock
- * when it is empty or full. All fields: o, the owner of the cache, but the first two: i. */
+ * when it is empty or full. All fields: o, the owner of the cache, but the first three: i. */
 struct stack_cache {
         struct stack_pool  *pool;
         struct stack_class *class;
+        size_t              size;       /* what it was made for: the size that is asked for most */
         uint32_t            n;          /* slots, most recently used last */
         uint32_t            n_spare;    /* reservations */
         struct stack       *slots[W_STACK_CACHE_CAP];
@@ -176,24 +177,51 @@ W_MUST_CHECK int w_stack_reserve_many(struct stack_pool *pool, size_t size, uint
 void w_stack_unreserve_many(struct stack_pool *pool, size_t size, uint64_t n);
 
 /* The same for one. A cache that runs out takes half of its capacity ahead, if that many are
- * to be had. */
-W_MUST_CHECK int w_stack_reserve(struct stack_pool *pool, struct stack_cache *cache, size_t size);
-void w_stack_unreserve(struct stack_pool *pool, struct stack_cache *cache, size_t size);
+ * to be had. Inline, as every spawn and every exit passes here. */
+W_MUST_CHECK int w_stack_reserve_slow(struct stack_pool *pool, struct stack_cache *cache,
+                                      size_t size);
+void w_stack_unreserve_slow(struct stack_pool *pool, struct stack_cache *cache, size_t size);
+
+W_MUST_CHECK W_INLINE int w_stack_reserve(struct stack_pool *pool, struct stack_cache *cache,
+                                          size_t size)
+{
+        if (W_UNLIKELY(!cache || cache->size != size || cache->n_spare == 0))
+                return w_stack_reserve_slow(pool, cache, size);
+        cache->n_spare--;
+        return 0;
+}
+
+W_INLINE void w_stack_unreserve(struct stack_pool *pool, struct stack_cache *cache, size_t size)
+{
+        if (W_UNLIKELY(!cache || cache->size != size || cache->n_spare == W_STACK_CACHE_CAP))
+                w_stack_unreserve_slow(pool, cache, size);
+        else
+                cache->n_spare++;
+}
 
 /* The most recently used free slot, guarded, for a size that the caller has reserved. `owner` is
  * not NULL and is handed to `describe`. */
 struct stack *w_stack_bind(struct stack_pool *pool, struct stack_cache *cache, size_t size,
                            void *owner);
 
+/* Fatal, with the report of an overflow, if the stack has a canary and it is damaged.
+ * Context: any thread, while the stack is bound and does not run. */
+void w_stack_check(const struct stack_pool *pool, const struct stack *stack);
+
+/* The stack of one that has ended goes to the next owner without having been left: same size, the
+ * promise of the new owner covers it. Canary as in w_stack_unbind. Context: runs on that stack. */
+W_INLINE void w_stack_pass_on(struct stack_pool *pool, struct stack *stack, void *owner)
+{
+        if (W_UNLIKELY(stack->guard == W_GUARD_CANARY))
+                w_stack_check(pool, stack);
+        w_store_rel(&stack->owner, owner);                        /* [SS2] */
+}
+
 /* After the last switch away from it, and after the end of its fiber's annotations. Looks at the
  * canary if there is one: damage is fatal. */
 void w_stack_unbind(struct stack_pool *pool, struct stack_cache *cache, struct stack *stack);
 
 /* ---- Looking --------------------------------------------------------------------------------- */
-
-/* Fatal, with the report of an overflow, if the stack has a canary and it is damaged.
- * Context: any thread, while the stack is bound and does not run. */
-void w_stack_check(const struct stack_pool *pool, const struct stack *stack);
 
 /* Which slot an address lies in, or NULL; *in_guard says which part of it. The slot may be free.
  * Context: any thread until the pool is destroyed; async-signal-safe, lock-free. */

@@ -9,7 +9,7 @@
  */
 #include "scenarios.h"
 
-#include "sched/runq.h"
+#include "../harness/runq_pop.h"
 
 #include <string.h>
 
@@ -48,8 +48,7 @@ static void push(void)
 
 static void pop(void)
 {
-        bool      from_next;
-        struct g *gp = w_runq_pop(&q, &from_next);
+        struct g *gp = runq_pop(&q);
 
         if (gp)
                 take(gp);
@@ -57,9 +56,7 @@ static void pop(void)
 
 static void drain(struct runq *from)
 {
-        bool from_next;
-
-        for (struct g *gp; (gp = w_runq_pop(from, &from_next));)
+        for (struct g *gp; (gp = runq_pop(from));)
                 take(gp);
         EXPLORE_CHECK(w_runq_is_empty(from));
 }
@@ -132,13 +129,12 @@ static void thief_twice(void) { thief(); thief(); }
 
 static void stealer(void)
 {
-        bool      from_next;
         struct g *gp = w_runq_steal(&thief_q, &q, W_GRAB_RING);
 
         if (!gp)
                 return;
         take(gp);
-        if ((gp = w_runq_pop(&thief_q, &from_next)))
+        if ((gp = runq_pop(&thief_q)))
                 take(gp);
 }
 

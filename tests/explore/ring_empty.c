@@ -6,7 +6,7 @@
  */
 #include "scenarios.h"
 
-#include "sched/runq.h"
+#include "../harness/runq_pop.h"
 
 #include <string.h>
 
@@ -34,9 +34,7 @@ static void setup_ring(void)
 
 static void pop(void)
 {
-        bool from_next;
-
-        EXPLORE_CHECK(w_runq_pop(&q, &from_next));
+        EXPLORE_CHECK(runq_pop(&q));
 }
 
 static void push_next_pop(void)

@@ -14,6 +14,7 @@ extern const struct explore_scenario note_scenarios[];
 extern const struct explore_scenario lock_scenarios[];
 extern const struct explore_scenario ring_scenarios[];
 extern const struct explore_scenario ring_empty_scenarios[];
+extern const struct explore_scenario parents_scenarios[];
 
 /* A set of outcomes. */
 #define SEEN(n) (UINT64_C(1) << (n))

@@ -106,6 +106,27 @@ static void main_stats(void *arg)
         CHECK(st.parks == st.parks_join + st.parks_park);
 }
 
+/* One in W_READY_EVERY is timed at each P, and all that come from afar. */
+static void main_latency(void *arg)
+{
+        enum { N = 20 * W_READY_EVERY };
+        weft_stats_t st = { .size = sizeof(st) };
+        uint64_t     n = 0;
+
+        (void)arg;
+        for (int i = 0; i < N; i++)
+                CHECK_EQ(weft_join(sched_go(nothing, NULL)), 0);
+        CHECK_EQ(weft_stats(&st), 0);
+        for (size_t i = 0; i < W_ARRAY_LEN(st.ready_to_run); i++)
+                n += st.ready_to_run[i];
+        CHECK(n >= N / W_READY_EVERY / 2 && n <= 3 * N / W_READY_EVERY);
+}
+
+TEST(stats_time_some_from_ready_to_running)
+{
+        sched_run(main_latency, NULL);
+}
+
 TEST(stats_count_what_was_done)
 {
         sched_run(main_stats, NULL);

@@ -3,12 +3,12 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "harness/runq_pop.h"
 #include "harness/test.h"
 
 #include "base/rand.h"
 #include "base/thread.h"
 #include "os/os.h"
-#include "sched/runq.h"
 
 #include <string.h>
 
@@ -30,13 +30,6 @@ static struct g      gs[N_G];
 static w_atomic_u32  n_out;             /* goroutines taken by anyone */
 static w_atomic_u32  round_start, round_end;
 
-static struct g *pop(struct runq *from)
-{
-        bool from_next;
-
-        return w_runq_pop(from, &from_next);
-}
-
 /* ---- One thread, bare queues: every fill level ----------------------------------------------- */
 
 TEST(runq_every_fill_level_comes_back)
@@ -46,8 +39,8 @@ TEST(runq_every_fill_level_comes_back)
                 for (uint32_t i = 0; i < n; i++)
                         CHECK(w_runq_push(&q, &gs[i]) == NULL);
                 for (uint32_t i = 0; i < n; i++)
-                        CHECK(pop(&q) == &gs[i]);
-                CHECK(pop(&q) == NULL);
+                        CHECK(runq_pop(&q) == &gs[i]);
+                CHECK(runq_pop(&q) == NULL);
                 CHECK(w_runq_is_empty(&q));
         }
 }
@@ -56,7 +49,7 @@ static uint32_t drain(struct runq *from)
 {
         uint32_t n = 0;
 
-        for (struct g *gp; (gp = pop(from)); n++)
+        for (struct g *gp; (gp = runq_pop(from)); n++)
                 gp->n_taken++;
         return n;
 }
@@ -134,7 +127,7 @@ static void play_round(uint64_t *rand)
         step(&round_start);
         busy_pause(w_rand(rand) % 64);
         CHECK((w_rand(rand) & 1 ? w_runq_push_next(&q, &gs[1]) : w_runq_push(&q, &gs[1])) == NULL);
-        CHECK(pop(&q));
+        CHECK(runq_pop(&q));
 }
 
 TEST(runq_is_never_empty_while_it_holds_one)
@@ -148,7 +141,7 @@ TEST(runq_is_never_empty_while_it_holds_one)
         for (uint32_t round = 1; round <= ROUNDS; round++) {
                 play_round(&rand);
                 await(&round_end, round);
-                CHECK(pop(&q));
+                CHECK(runq_pop(&q));
                 CHECK(w_runq_is_empty(&q));
         }
         w_os_thread_join(&t);
@@ -173,7 +166,7 @@ static void steal_all(void *arg)
         for (int i = 0; w_load_rlx(&n_out) < N_G; i++) {          /* counter */
                 struct g *gp = w_runq_steal(mine, &q, i % 4 == 3 ? W_GRAB_NEXT_TOO : W_GRAB_RING);
 
-                for (; gp; gp = pop(mine))
+                for (; gp; gp = runq_pop(mine))
                         take(gp);
                 if (i % 64 == 63)
                         w_os_yield();
@@ -202,7 +195,7 @@ static void own_all(uint64_t *rand)
                 put(&gs[i], r % 8 == 0);
                 if (r % 16 == 1)
                         w_runq_keep_next(&q);
-                struct g *gp = r / 64 % 4 == 0 ? pop(&q) : NULL;
+                struct g *gp = r / 64 % 4 == 0 ? runq_pop(&q) : NULL;
                 if (gp)
                         take(gp);
                 if (r % 512 == 2)
@@ -224,7 +217,7 @@ TEST(runq_every_goroutine_comes_out_once)
         await(&round_start, THIEVES);
         own_all(&rand);
         for (struct g *gp; w_load_rlx(&n_out) < N_G;)             /* counter */
-                if ((gp = pop(&q)))
+                if ((gp = runq_pop(&q)))
                         take(gp);
         for (int i = 0; i < THIEVES; i++)
                 w_os_thread_join(&threads[i]);

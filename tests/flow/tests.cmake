@@ -1,7 +1,8 @@
 # Flow tests: walks through several parts at once.
 file(GLOB flow_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.c)
 # Tests of the scheduler run at one P, at two, and at more Ps than most build machines have CPUs.
-set(scheduler_tests go inside locals migrate parallel run run_faults scale spawn unpark)
+set(scheduler_tests go inside locals migrate parallel run run_faults scale spawn succession
+  unpark)
 foreach(file ${flow_tests})
   string(REGEX REPLACE ".*/test_(.*)[.]c$" "\\1" subject ${file})
   if(subject IN_LIST scheduler_tests)
@@ -13,6 +14,7 @@ endforeach()
 target_sources(t_flow_switch_registers PRIVATE ${CMAKE_CURRENT_LIST_DIR}/switch_probe.c)
 target_link_libraries(t_flow_switch_registers PRIVATE m)
 target_link_libraries(t_flow_migrate PRIVATE m)
+target_link_libraries(t_flow_succession PRIVATE m)
 
 # C++ code may run on goroutines; only this test needs the language.
 include(CheckLanguage)

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sched/runq.h"
+#include "harness/runq_pop.h"
 #include "sim/scenario.h"
 
 #include <string.h>
@@ -55,9 +55,8 @@ static uint32_t rob_to_own(struct runq *own, struct taker *taker)
 {
         struct g *gp = w_runq_steal(own, &ring, W_GRAB_NEXT_TOO);
         uint32_t  n = 0;
-        bool      from_next;
 
-        for (; gp; gp = w_runq_pop(own, &from_next), n++)
+        for (; gp; gp = runq_pop(own), n++)
                 take(taker, gp);
         return n;
 }
@@ -129,11 +128,9 @@ static void put_some(struct taker *taker)
 
 static void pop_one(struct taker *taker)
 {
-        bool from_next;
-
         if (sim_random(4) == 0)
                 w_runq_keep_next(&ring);
-        struct g *gp = sim_random(8) ? w_runq_pop(&ring, &from_next) : w_runq_pop_ring(&ring);
+        struct g *gp = sim_random(8) ? runq_pop(&ring) : w_runq_pop_ring(&ring);
 
         if (gp)
                 take(taker, gp);

@@ -29,9 +29,16 @@ static struct {
 
 /* ---- Work and idle Ps: I10 ------------------------------------------------------------------- */
 
-static bool has_work(const struct runq *q)
+static bool has_work(const struct p *pp)
 {
-        return MEMORY(&q->head) != MEMORY(&q->tail) || MEMORY(&q->next);
+        const struct runq *q = &pp->runq;
+
+        if (MEMORY(&q->head) != MEMORY(&q->tail) || MEMORY(&q->next))
+                return true;
+        for (uint32_t i = 0; i < W_PARENTS_CAP; i++)
+                if (MEMORY(&pp->parents.slots[i]))
+                        return true;
+        return false;
 }
 
 static bool work_waits(void)
@@ -41,7 +48,7 @@ static bool work_waits(void)
         if (w_sched.globq.n)
                 return true;
         for (uint32_t i = 0; i < w_sched.n_procs; i++)
-                if (has_work(&w_sched.all_p[i]->runq))
+                if (has_work(w_sched.all_p[i]))
                         return true;
         return false;
 }
@@ -118,7 +125,7 @@ static void check_idle_ps(void)
                 SIM_CHECK(n < w_sched.n_procs, "I9: the list of idle Ps has no end");
                 SIM_CHECK(MEMORY(&pp->status) == P_IDLE && !MEMORY(&pp->m),
                           "I9: idle P %u has an M or status %u", pp->id, MEMORY(&pp->status));
-                SIM_CHECK(!has_work(&pp->runq), "I9: idle P %u has work", pp->id);
+                SIM_CHECK(!has_work(pp), "I9: idle P %u has work", pp->id);
         }
         SIM_CHECK(n == MEMORY(&w_sched.n_idle_p), "%u idle Ps, counted %u", n,
                   MEMORY(&w_sched.n_idle_p));

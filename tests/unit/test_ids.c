@@ -100,7 +100,7 @@ TEST(find_tells_never_given_alive_and_ended)
         CHECK_EQ(look(INT64_MIN), W_ID_NEVER_GIVEN);
         CHECK_EQ(look(INT64_MAX), W_ID_NEVER_GIVEN);
         end(&gs[0], 0);
-        CHECK_EQ(look(1), W_ID_ENDED);
+        CHECK_EQ(look(1), W_ID_HAS_ENDED);
         CHECK_EQ(look(2), W_ID_ALIVE);
         w_ids_destroy();
 }
@@ -112,7 +112,7 @@ TEST(ended_is_remembered_after_the_batch_is_gone)
         for (int i = 0; i < 40; i++)
                 end(&gs[i], 0);
         for (int64_t id = 1; id <= 40; id++)
-                CHECK_EQ(look(id), W_ID_ENDED);
+                CHECK_EQ(look(id), W_ID_HAS_ENDED);
         for (int64_t id = 41; id <= 64; id++)
                 CHECK_EQ(look(id), W_ID_ALIVE);
         CHECK_EQ(look(65), W_ID_NEVER_GIVEN);
@@ -135,7 +135,7 @@ TEST(batches_are_recycled_and_old_ids_stay_ended)
         }
         CHECK_EQ(last, 500 * 16);
         for (int64_t id = 1; id <= last; id++)
-                CHECK_EQ(look(id), W_ID_ENDED);
+                CHECK_EQ(look(id), W_ID_HAS_ENDED);
         CHECK_EQ(look(last + 1), W_ID_NEVER_GIVEN);
         w_ids_destroy();
 }
@@ -160,7 +160,7 @@ TEST(batches_in_one_bucket_do_not_mix)
         CHECK(gp == &gs[16]);
         for (int i = 0; i < 15; i++)
                 end(&gs[i], 0);
-        CHECK_EQ(look(1), W_ID_ENDED);
+        CHECK_EQ(look(1), W_ID_HAS_ENDED);
         CHECK_EQ(look(1024 * 16), W_ID_ALIVE);
         w_ids_destroy();
 }

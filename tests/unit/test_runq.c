@@ -2,8 +2,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "harness/runq_pop.h"
 #include "harness/test.h"
-#include "sched/runq.h"
 
 #include <string.h>
 
@@ -14,13 +14,6 @@ struct g {
 static struct runq q, other;
 static struct g    gs[3 * W_RUNQ_CAP];
 
-static struct g *pop(struct runq *from)
-{
-        bool from_next;
-
-        return w_runq_pop(from, &from_next);
-}
-
 static void fill(uint32_t first, uint32_t n)
 {
         for (uint32_t i = 0; i < n; i++)
@@ -30,7 +23,7 @@ static void fill(uint32_t first, uint32_t n)
 static void check_pops(struct runq *from, uint32_t first, uint32_t n)
 {
         for (uint32_t i = 0; i < n; i++) {
-                struct g *gp = pop(from);
+                struct g *gp = runq_pop(from);
                 CHECK_EQ(gp - gs, first + i);
         }
 }
@@ -39,7 +32,7 @@ static void check_is_empty(struct runq *queue)
 {
         CHECK(w_runq_is_empty(queue));
         CHECK_EQ(w_runq_len_hint(queue), 0);
-        CHECK(pop(queue) == NULL);
+        CHECK(runq_pop(queue) == NULL);
 }
 
 TEST(runq_all_zero_is_empty)
@@ -112,15 +105,12 @@ TEST(runq_spill_with_room_appends)
 
 TEST(runq_next_goes_first_and_says_so)
 {
-        bool from_next = false;
-
         fill(0, 2);
         CHECK(w_runq_push_next(&q, &gs[9]) == NULL);
         CHECK_EQ(w_runq_len_hint(&q), 3);
-        CHECK(w_runq_pop(&q, &from_next) == &gs[9]);
-        CHECK(from_next);
-        CHECK(w_runq_pop(&q, &from_next) == &gs[0]);
-        CHECK(!from_next);
+        CHECK(w_runq_pop_next(&q) == &gs[9]);
+        CHECK(w_runq_pop_next(&q) == NULL);
+        CHECK(w_runq_pop_ring(&q) == &gs[0]);
 }
 
 TEST(runq_next_displaces_to_the_tail)
@@ -128,7 +118,7 @@ TEST(runq_next_displaces_to_the_tail)
         fill(0, 2);
         CHECK(w_runq_push_next(&q, &gs[2]) == NULL);
         CHECK(w_runq_push_next(&q, &gs[9]) == NULL);
-        CHECK(pop(&q) == &gs[9]);
+        CHECK(runq_pop(&q) == &gs[9]);
         check_pops(&q, 0, 3);
         check_is_empty(&q);
 }
@@ -138,7 +128,7 @@ TEST(runq_next_displaced_from_a_full_ring_is_returned)
         fill(0, W_RUNQ_CAP);
         CHECK(w_runq_push_next(&q, &gs[400]) == NULL);
         CHECK(w_runq_push_next(&q, &gs[401]) == &gs[400]);
-        CHECK(pop(&q) == &gs[401]);
+        CHECK(runq_pop(&q) == &gs[401]);
         check_pops(&q, 0, W_RUNQ_CAP);
 }
 
@@ -155,7 +145,7 @@ TEST(runq_pop_ring_leaves_next)
         CHECK(w_runq_push_next(&q, &gs[9]) == NULL);
         CHECK(w_runq_pop_ring(&q) == &gs[0]);
         CHECK(w_runq_pop_ring(&q) == NULL);
-        CHECK(pop(&q) == &gs[9]);
+        CHECK(runq_pop(&q) == &gs[9]);
 }
 
 TEST(runq_grab_takes_half_rounded_up)
@@ -195,7 +185,7 @@ TEST(runq_kept_next_is_not_grabbed_until_popped)
         CHECK(w_runq_push_next(&q, &gs[0]) == NULL);
         w_runq_keep_next(&q);
         CHECK_EQ(w_runq_grab(&q, out, W_GRAB_NEXT_TOO), 0);
-        CHECK(pop(&q) == &gs[0]);
+        CHECK(runq_pop(&q) == &gs[0]);
         CHECK(w_runq_push_next(&q, &gs[1]) == NULL);
         CHECK_EQ(w_runq_grab(&q, out, W_GRAB_NEXT_TOO), 1);
         CHECK(out[0] == &gs[1]);

@@ -1,0 +1,17 @@
+/* tests/harness/runq_pop.h - the owner of a P takes a goroutine: `next`, else the ring.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TESTS_HARNESS_RUNQ_POP_H
+#define TESTS_HARNESS_RUNQ_POP_H
+
+#include "sched/runq.h"
+
+static inline struct g *runq_pop(struct runq *q)
+{
+        struct g *gp = w_runq_pop_next(q);
+
+        return gp ? gp : w_runq_pop_ring(q);
+}
+
+#endif
