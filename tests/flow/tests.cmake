@@ -5,7 +5,9 @@ set(scheduler_tests go inside locals migrate parallel run run_faults scale spawn
   unpark)
 foreach(file ${flow_tests})
   string(REGEX REPLACE ".*/test_(.*)[.]c$" "\\1" subject ${file})
-  if(subject IN_LIST scheduler_tests)
+  if(subject STREQUAL soak)             # its long form is 10^9 submissions
+    weft_add_tests(${file} flow PROCS 1 2 4 TIMEOUT 900)
+  elseif(subject IN_LIST scheduler_tests)
     weft_add_tests(${file} flow PROCS 1 2 4)
   else()
     weft_add_tests(${file} flow)
