@@ -17,7 +17,8 @@ void w_commit_nothing(struct m *mp, const struct commit *c)
 
 /* A yield puts as much into the queues as it takes out, so with every P busy nobody is woken. But
  * between the taking and this the queue may have looked empty to the last looker: with a P idle
- * somebody must look again, or the goroutine waits for as long as the other one computes. */
+ * somebody must look again, or the goroutine waits for as long as the other one computes. The fence
+ * is the submitter's of PROTOCOL idle: without it both might miss each other. */
 void w_commit_yield(struct m *mp, const struct commit *c)
 {
         w_g_move(c->left, G_RUNNING, G_RUNNABLE);
@@ -27,7 +28,10 @@ void w_commit_yield(struct m *mp, const struct commit *c)
                 return;
         }
         w_queue_ring(mp->p, c->left);
-        if (W_UNLIKELY(w_load_rlx(&w_sched.n_idle_p) != 0))       /* hint */
+        if (w_sched.n_procs == 1)
+                return;
+        w_fence_full();                                           /* [ID1] */
+        if (W_UNLIKELY(w_load_rlx(&w_sched.n_idle_p) != 0))       /* guarded by ID1 */
                 w_wake_one();
 }
 

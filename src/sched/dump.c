@@ -43,8 +43,9 @@ static void frame(const struct dump *d, const void *pc)
                 line(d, "\t%p %s+0x%lx\n", pc, symbol.object, (unsigned long)symbol.offset);
 }
 
-/* A frame pointer that leaves the stack or does not climb ends the walk. */
-static void frames(const struct dump *d, const struct g *gp)
+/* A frame pointer that leaves the stack or does not climb ends the walk. It may point anywhere in
+ * the stack, if the code there uses it for other things. */
+static W_NO_SANITIZE void frames(const struct dump *d, const struct g *gp)
 {
         const char  *at = gp->fiber.context.fp, *low = gp->fiber.context.sp;
         const char  *end = gp->stack->end;

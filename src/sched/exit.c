@@ -83,9 +83,9 @@ static void succeed(struct m *mp, struct g *gp, struct g *to)
         inherit(pp, gp, to);
         w_become(mp, to);
         w_p_count(&pp->stats.switches, 1);
-        end_record(pp, gp);
-        *mp->errno_at = to->saved_errno;
+        *mp->errno_at = to->saved_errno;        /* not gp's, also if the next line goes to g0 */
         w_fiber_default_fpenv();
+        end_record(pp, gp);
 }
 
 /* The one to go on with on this stack; if there is none this does not return. */

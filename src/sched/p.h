@@ -28,8 +28,8 @@ enum p_attention {
 enum {
         W_GLOBAL_EVERY = 61,    /* ticks between looks at the global queue: prime, as in Go */
         W_NEXT_HOPS_MAX = 16,   /* through `next` in a row before one comes from the ring */
-        W_RETURNS_MAX = 1 << 16,        /* to newest parents before an oldest has its turn: some
-                                 * 10 ms; each such turn leaves a branch half done */
+        W_PARENT_EVERY = 4096,  /* turns of the old before one is an oldest parent's: with 16 hops
+                                 * each some 10 ms. Each such turn leaves a branch half done */
         W_FREE_G_MAX = 64,      /* dead records kept; spills down to half */
 };
 
@@ -55,7 +55,7 @@ struct p {
         w_atomic_u32       attention;   /* a  hint: set of enum p_attention */
         uint32_t           tick;        /* o  schedules that did not inherit their slice */
         uint32_t           hops;        /* o  through `next` or to a parent in a row */
-        uint32_t           n_returns;   /* o  to parents */
+        uint32_t           n_turns;     /* o  of somebody old, after too many hops */
         uint32_t           n_readied;   /* o  to tell every 256th */
         bool               next_is_parent;      /* o  who stands in `next` let its child go first */
         uint64_t           rand;        /* o */

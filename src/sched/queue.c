@@ -68,7 +68,6 @@ void w_queue_parent(struct p *pp, struct g *gp)
         put_next(pp, gp, true);
 }
 
-/* Too many through `next`: the oldest of the ring has its turn. */
 static struct g *take_from_ring(struct p *pp)
 {
         pp->hops = 0;
@@ -76,16 +75,28 @@ static struct g *take_from_ring(struct p *pp)
         return w_runq_pop_ring(&pp->runq);
 }
 
-/* The newest parent goes on as after a return from a call, and that is no hand-over to grudge it.
- * But who spawns child first for ever would keep those below out: now and then the oldest is next.
- */
+/* The newest parent goes on as after a return from a call. */
 static struct g *take_parent(struct p *pp)
 {
         if (W_LIKELY(w_load_rlx(&pp->parents.top) == 0))          /* own word */
                 return NULL;
-        if (++pp->n_returns % W_RETURNS_MAX == 0)
-                return w_parents_take_oldest(&pp->parents);
         return w_parents_pop(&pp->parents);
+}
+
+/* Too many in a row who inherited their turn: somebody old is next. That is the oldest of the ring;
+ * but those who hand over to each other for ever, or spawn child first for ever, would keep the
+ * parents below them out, so now and then it is the oldest of those. */
+static struct g *take_old(struct p *pp)
+{
+        struct g *gp = NULL;
+
+        if (++pp->n_turns % W_PARENT_EVERY == 0)
+                gp = w_parents_take_oldest(&pp->parents);
+        if (!gp)
+                return take_from_ring(pp);
+        pp->hops = 0;
+        pp->tick++;
+        return gp;
 }
 
 struct g *w_queue_take(struct p *pp)
@@ -93,7 +104,7 @@ struct g *w_queue_take(struct p *pp)
         struct g *gp;
 
         if (W_UNLIKELY(pp->hops >= W_NEXT_HOPS_MAX)) {
-                gp = take_from_ring(pp);
+                gp = take_old(pp);
                 if (gp)
                         return gp;
         }

@@ -1,8 +1,8 @@
 # Flow tests: walks through several parts at once.
 file(GLOB flow_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.c)
 # Tests of the scheduler run at one P, at two, and at more Ps than most build machines have CPUs.
-set(scheduler_tests go inside locals migrate parallel run run_faults scale spawn succession
-  unpark)
+set(scheduler_tests child_first go inside locals migrate parallel run run_faults scale spawn
+  succession unpark)
 foreach(file ${flow_tests})
   string(REGEX REPLACE ".*/test_(.*)[.]c$" "\\1" subject ${file})
   if(subject STREQUAL soak)             # its long form is 10^9 submissions

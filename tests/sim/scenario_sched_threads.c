@@ -14,9 +14,12 @@ enum { BURSTS = 8, N_MAX = 4, IDLE_MS = 1 };
 
 static uint32_t n_done;                 /* plain: simulated threads run one at a time */
 
+/* Leaves an errno behind that its successor must not find. */
 static void job(void *arg)
 {
         (void)arg;
+        SIM_CHECK(*weft_errno() == 0, "a goroutine begins with errno %d", *weft_errno());
+        *weft_errno() = EBADF;
         sim_work(sim_random(8) ? sim_random(1000) : 1000 * sim_random(3000));
         n_done++;
 }
