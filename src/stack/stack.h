@@ -229,7 +229,8 @@ struct stack *w_stack_find(const struct stack_pool *pool, const void *addr, bool
 
 /* Bytes between top and the lowest word that is not zero. Pages that were never touched are zero
  * and are not looked at. Debug builds clear a stack when it is unbound, so there this is what the
- * present owner and those it took over from have used; elsewhere it may be what an earlier one did. A swapped-out page counts as
+ * present owner and those it took the stack over from have used; elsewhere it may be what an
+ * earlier one did. A swapped-out page counts as
  * untouched. Context: the stack does not run, or the caller runs on it. */
 size_t w_stack_high_water(const struct stack *stack);
 

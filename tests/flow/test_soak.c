@@ -23,6 +23,7 @@ enum {
         SUBMITTERS_MAX = 8,
 };
 
+static uint64_t     bursts_between;     /* long pauses: they would take most of a long run */
 static w_atomic_u64 n_submitted, n_ran, target;
 static w_atomic_u32 stop_watching;
 static w_atomic_u32 n_worst;            /* most looks in a row that saw work left lying */
@@ -79,7 +80,7 @@ static void burst(uint64_t *rand)
         uint32_t n = 1u << (w_rand(rand) % 11);
 
         for (uint32_t i = 0; i < n; i++) {
-                uint64_t ns = w_rand(rand) % 64 == 0 ? w_rand(rand) % 20000 : 0;
+                uint64_t ns = w_rand(rand) % 1024 == 0 ? w_rand(rand) % 20000 : 0;
 
                 (void)sched_go(task, (void *)(uintptr_t)ns);
         }
@@ -101,7 +102,7 @@ static void leave_it_to_others(uint64_t *rand)
 /* A pause in which the other Ps run out of work: computing, yielding, or none at all. */
 static void pause_a_while(uint64_t *rand)
 {
-        if (w_rand(rand) % 256 == 0)
+        if (w_rand(rand) % bursts_between == 0)
                 leave_it_to_others(rand);
         switch (w_rand(rand) % 4) {
         case 0:
@@ -155,10 +156,16 @@ static void soak(void *arg)
         w_os_thread_join(&watchdog);
 }
 
+static void submit_and_watch(uint64_t n, uint64_t between)
+{
+        w_store_rlx(&target, n);
+        bursts_between = between;
+        sched_run(soak, NULL);
+}
+
 TEST(no_work_is_left_lying)
 {
-        w_store_rlx(&target, sched_scale(200000));
-        sched_run(soak, NULL);
+        submit_and_watch(sched_scale(200000), 128);
 }
 
 TEST(no_work_is_left_lying_in_a_billion_submissions)
@@ -169,8 +176,7 @@ TEST(no_work_is_left_lying_in_a_billion_submissions)
                 test_skip("long form: set TEST_LONG=1 or use make stress");
         if (test_is_slow())
                 test_skip("too large for this build");
-        w_store_rlx(&target, 1000000000);
-        sched_run(soak, NULL);
+        submit_and_watch(1000000000, 8192);
         printf("10^9 submissions; work was seen lying in at most %u looks in a row\n",
                w_load_rlx(&n_worst));
 }
