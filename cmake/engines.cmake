@@ -20,6 +20,11 @@ file(GLOB engine_common CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/arch/*.c ${PROJECT_SOURCE_DIR}/src/arch/*/*.c
   ${PROJECT_SOURCE_DIR}/src/stack/*.c
   ${PROJECT_SOURCE_DIR}/src/sched/*.c
+  ${PROJECT_SOURCE_DIR}/src/wait/*.c
+  ${PROJECT_SOURCE_DIR}/src/scope/*.c
+  ${PROJECT_SOURCE_DIR}/src/chan/*.c
+  ${PROJECT_SOURCE_DIR}/src/sync/*.c
+  ${PROJECT_SOURCE_DIR}/src/time/*.c
   ${PROJECT_SOURCE_DIR}/src/debug/*.c)
 
 file(GLOB sim_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/sim/*.c)
@@ -29,7 +34,8 @@ weft_engine(weft_sim DEFINITIONS W_SIM W_RUNQ_CAP=8 W_PARENTS_CAP=4
 
 # Four slots instead of 256: small enough to try everything, large enough to wrap.
 set(small_parts ${engine_common})
-list(FILTER small_parts INCLUDE REGEX "/src/(base|arch)/|/src/sched/(runq|parents)[.]c$")
+list(FILTER small_parts INCLUDE REGEX
+  "/src/(base|arch)/|/src/sched/(runq|parents)[.]c$|/src/wait/wake[.]c$")
 file(GLOB explore_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/explore/*.c)
 weft_engine(weft_explore DEFINITIONS W_EXPLORE W_RUNQ_CAP=4 W_PARENTS_CAP=2
   SOURCES ${small_parts} ${explore_sources})

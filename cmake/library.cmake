@@ -8,6 +8,11 @@ file(GLOB weft_sources CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/src/os/linux/*.c
   ${PROJECT_SOURCE_DIR}/src/stack/*.c
   ${PROJECT_SOURCE_DIR}/src/sched/*.c
+  ${PROJECT_SOURCE_DIR}/src/wait/*.c
+  ${PROJECT_SOURCE_DIR}/src/scope/*.c
+  ${PROJECT_SOURCE_DIR}/src/chan/*.c
+  ${PROJECT_SOURCE_DIR}/src/sync/*.c
+  ${PROJECT_SOURCE_DIR}/src/time/*.c
   ${PROJECT_SOURCE_DIR}/src/debug/*.c)
 
 # The files in which a context switch stands: rules in src/arch/arch.h. The entry code is with them

@@ -35,6 +35,13 @@ int *weft_errno(void);
 #define errno (*weft_errno())
 #endif
 
+/* ---- Times ----------------------------------------------------------------------------------- */
+
+#define WEFT_US(n)   ((int64_t)(n) * 1000)
+#define WEFT_MS(n)   ((int64_t)(n) * 1000000)
+#define WEFT_SEC(n)  ((int64_t)(n) * 1000000000)
+#define WEFT_FOREVER INT64_MAX
+
 /* ---- Running --------------------------------------------------------------------------------- */
 
 enum {
@@ -85,7 +92,7 @@ int64_t weft_go_copy(void (*fn)(void *), const void *arg, size_t size);
 int64_t weft_go_with(const weft_attr *attr, void (*fn)(void *), void *arg);
 
 /* Waits until that goroutine has ended; 0 also if it did long ago. -ESRCH: no such id was given;
- * -EDEADLK: the caller's own; -EPERM: not called by a goroutine. May switch. */
+ * -EDEADLK: the caller's own. Cancellable. May switch. */
 int weft_join(int64_t id);
 
 /* Lets others run. On a thread that is not weft's: sched_yield. May switch. */
@@ -115,10 +122,228 @@ void *weft_local_get(weft_key key);
 /* ---- Park ------------------------------------------------------------------------------------ */
 
 /* One token per goroutine: park waits for it and takes it; unpark gives it, from any thread, and it
- * is kept if it comes first. Two are one. park: 0, -EPERM outside goroutines. unpark: 0, -ESRCH if
- * no goroutine with that id is alive. park may switch. */
+ * is kept if it comes first. Two are one. park: 0, -EPERM outside goroutines, or -ECANCELED or
+ * -ETIMEDOUT, which leave the token alone. unpark: 0, -ESRCH if no goroutine with that id is alive.
+ * park is cancellable and may switch. */
 int weft_park(void);
 int weft_unpark(int64_t id);
+
+/* ---- Scopes ----------------------------------------------------------------------------------
+ *
+ * Between open and close every cancellable call of the opener, of the goroutines that it starts in
+ * the scope and of scopes within returns -ETIMEDOUT once the deadline has passed and -ECANCELED
+ * once the scope was cancelled, also if it could have gone on at once; whichever came first counts.
+ * Cancellable are the calls whose comment says so. */
+typedef struct weft_scope { uint64_t opaque[32]; } weft_scope;
+
+/* s, which need not be initialised, is open until weft_scope_close, which the same goroutine calls;
+ * scopes nest, and a goroutine closes all before it ends. timeout <= 0: already past; WEFT_FOREVER:
+ * none. 0, -EPERM outside goroutines. */
+int weft_scope_open(weft_scope *s, int64_t timeout);
+/* Starts fn(arg) as a goroutine in s. Called inside it: by the opener, or by a goroutine started
+ * there. The first result of a child that is not 0 cancels s; weft_exit counts as 0. The id, or
+ * -ECANCELED, -ETIMEDOUT, and as weft_go. What a plain weft_go starts is in no scope. */
+int64_t weft_scope_go(weft_scope *s, int (*fn)(void *), void *arg);
+/* From any thread while s is open. */
+void weft_scope_cancel(weft_scope *s);
+/* Waits for every child; the first result of one that was not 0, else 0. Not cancellable. May
+ * switch. */
+int weft_scope_close(weft_scope *s);
+/* 0, -ETIMEDOUT or -ECANCELED: what has struck s itself, not one around it. After the close: what
+ * had struck it by then. */
+int weft_scope_status(const weft_scope *s);
+/* 0, or what the next cancellable call would return. */
+int weft_cancelled(void);
+/* For cleanup that has to wait: until the end of the shield, the scopes that were open at its
+ * begin cancel nothing. A scope opened in between counts. Shields nest. */
+void weft_shield_begin(void);
+void weft_shield_end(void);
+
+/* ---- Channels --------------------------------------------------------------------------------
+ *
+ * Whoever calls on a channel holds a reference for the whole call. What no reference holds any more
+ * is freed, and at the end of the run all of them are. Waiters are served in the order of coming. A
+ * NULL channel is never ready: send and receive on it wait for ever. */
+typedef struct weft_chan weft_chan;
+
+/* Elements of elem_size bytes (0: signals that carry nothing), at most capacity of them on their
+ * way (0: sender and receiver meet). One reference; NULL: no memory, or the sizes overflow. */
+weft_chan *weft_chan_new(size_t elem_size, size_t capacity);
+/* Both accept NULL. */
+weft_chan *weft_chan_ref(weft_chan *c);
+void       weft_chan_unref(weft_chan *c);
+
+/* Copies *elem into the channel: 0, -EPIPE if it is closed or is being closed while this waits,
+ * -EINVAL if there is no elem. Cancellable. May switch. */
+int weft_chan_send(weft_chan *c, const void *elem);
+/* Copies an element to *elem (NULL: drops it): 0, or -EPIPE with *elem zeroed once the channel is
+ * closed and drained. Cancellable. May switch. */
+int weft_chan_recv(weft_chan *c, void *elem);
+/* The same for those who do not want to wait: -EAGAIN. Not cancellable. */
+int weft_chan_try_send(weft_chan *c, const void *elem);
+int weft_chan_try_recv(weft_chan *c, void *elem);
+
+/* No more sends; what is in the channel can still be received. 0; -EPIPE: it was closed before;
+ * -EINVAL: NULL. */
+int weft_chan_close(weft_chan *c);
+
+/* Elements in the buffer at some recent moment, and room for how many; 0 for NULL. */
+size_t weft_chan_len(weft_chan *c);
+size_t weft_chan_cap(weft_chan *c);
+
+/* ---- Select ---------------------------------------------------------------------------------- */
+
+enum {
+        WEFT_CASE_NONE = 0,     /* never happens; so does a case whose channel is NULL */
+        WEFT_CASE_RECV = 1,
+        WEFT_CASE_SEND = 2,
+        WEFT_CASE_JOIN = 3,
+        WEFT_CASE_AFTER = 4,
+        WEFT_CASE_DEFAULT = 5
+};
+
+/* Made by the macros below. An array of them can be used again and again, changed in between, but
+ * by one caller at a time. */
+typedef struct weft_case {
+        uint64_t opaque[12];
+        int      result;        /* of the one that happened: see weft_select */
+        int      reserved;
+} weft_case;
+
+/* Waits until one of the cases can go on, does that one and returns its index; if several can, each
+ * is as likely. The state of all channels at one moment decides. cases[i].result is what the plain
+ * call would have returned: 0 or -EPIPE, 0 or -ESRCH or -EDEADLK for a join, else 0; the others are
+ * left as they are. -EINVAL: a case that is none, or a send without an element. No cases at all
+ * wait for ever. Cancellable unless there is a default, with which it does not wait. May switch. */
+int weft_select(weft_case *cases, size_t n);
+
+/* WEFT_RECV(c, p)   an element to *p, or dropped if p is NULL
+ * WEFT_SEND(c, p)   the element *p
+ * WEFT_JOIN(id)     the end of a goroutine
+ * WEFT_AFTER(ns)    so much time since the call of weft_select; <= 0: can go on at once
+ * WEFT_DEFAULT      if nothing else can go on at once */
+#define WEFT_RECV(c, p)   weft_case_recv_(c, p)
+#define WEFT_SEND(c, p)   weft_case_send_(c, p)
+#define WEFT_JOIN(id)     weft_case_number_(WEFT_CASE_JOIN, id)
+#define WEFT_AFTER(ns)    weft_case_number_(WEFT_CASE_AFTER, ns)
+#define WEFT_DEFAULT      weft_case_number_(WEFT_CASE_DEFAULT, 0)
+
+/* The same for languages without macros. */
+void weft_case_recv(weft_case *out, weft_chan *c, void *elem);
+void weft_case_send(weft_case *out, weft_chan *c, const void *elem);
+void weft_case_join(weft_case *out, int64_t id);
+void weft_case_after(weft_case *out, int64_t ns);
+void weft_case_default(weft_case *out);
+
+static inline weft_case weft_case_number_(uint64_t kind, int64_t number)
+{
+        weft_case cs = { { kind, (uint64_t)number }, 0, 0 };
+
+        return cs;
+}
+
+/* Typed and untyped channels alike. */
+static inline weft_case weft_case_recv_(const void *c, void *elem)
+{
+        weft_case cs = { { WEFT_CASE_RECV, (uint64_t)(uintptr_t)c, (uint64_t)(uintptr_t)elem },
+                         0, 0 };
+
+        return cs;
+}
+
+static inline weft_case weft_case_send_(const void *c, const void *elem)
+{
+        weft_case cs = { { WEFT_CASE_SEND, (uint64_t)(uintptr_t)c, (uint64_t)(uintptr_t)elem },
+                         0, 0 };
+
+        return cs;
+}
+
+/* ---- Synchronisation --------------------------------------------------------------------------
+ *
+ * All zero is a valid object, as are the initialisers. Everything here works between goroutines and
+ * threads that are not weft's. An object may be freed as soon as the wait, or the last unlock, has
+ * returned in the thread that frees it. The sizes are fixed; what is inside is weft's. */
+
+typedef struct weft_mutex   { uint64_t opaque[2]; } weft_mutex;
+typedef struct weft_rwmutex { uint64_t opaque[4]; } weft_rwmutex;
+typedef struct weft_cond    { uint64_t opaque[2]; } weft_cond;
+typedef struct weft_sem     { uint64_t opaque[2]; } weft_sem;
+typedef struct weft_wg      { uint64_t opaque[2]; } weft_wg;
+typedef struct weft_once    { uint64_t opaque[4]; } weft_once;
+
+#define WEFT_MUTEX_INIT       { { 0, 0 } }
+#define WEFT_RWMUTEX_INIT     { { 0, 0, 0, 0 } }
+#define WEFT_COND_INIT        { { 0, 0 } }
+#define WEFT_SEM_INIT(permits) { { (uint64_t)(unsigned)(permits), 0 } }
+#define WEFT_WG_INIT          { { 0, 0 } }
+#define WEFT_ONCE_INIT        { { 0, 0, 0, 0 } }
+
+/* Not reentrant, and not bound to a goroutine: another one may unlock. Mostly who comes first gets
+ * a free mutex; once somebody has waited for 1 ms it is handed on in order. No scope ends the wait.
+ * Unlocking what is not locked is fatal. lock may switch. try_lock: 0, -EBUSY. */
+void weft_mutex_lock(weft_mutex *m);
+int  weft_mutex_try_lock(weft_mutex *m);
+void weft_mutex_unlock(weft_mutex *m);
+
+/* Many readers or one writer. New readers wait behind a writer that waits, so a goroutine that
+ * holds it for reading must not ask for that again. Otherwise as a mutex. */
+void weft_rwmutex_rlock(weft_rwmutex *m);
+void weft_rwmutex_runlock(weft_rwmutex *m);
+void weft_rwmutex_lock(weft_rwmutex *m);
+void weft_rwmutex_unlock(weft_rwmutex *m);
+int  weft_rwmutex_try_rlock(weft_rwmutex *m);
+int  weft_rwmutex_try_lock(weft_rwmutex *m);
+
+/* Unlocks m, waits for a signal or broadcast, locks m. 0, -ECANCELED, -ETIMEDOUT, -ESHUTDOWN; m is
+ * locked again in every case. There are no other wake-ups. What is waited for is changed under m;
+ * signal and broadcast may come after m is unlocked. signal wakes the one that waits longest. wait
+ * may switch. */
+int  weft_cond_wait(weft_cond *c, weft_mutex *m);
+void weft_cond_signal(weft_cond *c);
+void weft_cond_broadcast(weft_cond *c);
+
+/* Permits go to those who wait in the order in which they came. acquire: 0, -ECANCELED, -ETIMEDOUT,
+ * -ESHUTDOWN; may switch. try_acquire: 0, -EAGAIN. More than UINT_MAX permits are fatal. */
+void weft_sem_init(weft_sem *s, unsigned permits);
+int  weft_sem_acquire(weft_sem *s);
+int  weft_sem_try_acquire(weft_sem *s);
+void weft_sem_release(weft_sem *s);
+
+/* A count of what is still to be done. wait returns 0 once it is zero; -ECANCELED, -ETIMEDOUT,
+ * -ESHUTDOWN; may switch. A count below zero or above INT_MAX is fatal. */
+void weft_wg_add(weft_wg *w, int n);
+void weft_wg_done(weft_wg *w);
+int  weft_wg_wait(weft_wg *w);
+
+/* Calls fn(arg) the first time; everyone returns after fn has ended, also if it ended by weft_exit.
+ * A call from within fn on the same object is fatal. May switch. */
+void weft_once_do(weft_once *once, void (*fn)(void *), void *arg);
+
+/* ---- Time ------------------------------------------------------------------------------------ */
+
+/* Nanoseconds on CLOCK_MONOTONIC. Works without a runtime, too. */
+int64_t weft_now(void);
+
+/* Waits for ns nanoseconds, never less; ns <= 0 yields. 0, or -ECANCELED, -ETIMEDOUT. Cancellable,
+ * may switch. */
+int weft_sleep(int64_t ns);
+
+/* Runs fn(arg) once, ns from now, in a goroutine of its own. NULL: no memory, or no fn. */
+typedef struct weft_timer weft_timer;
+weft_timer *weft_timer_new(int64_t ns, void (*fn)(void *), void *arg);
+/* 1 if it was pending and now will not fire; 0 if it has fired or was stopped. */
+int weft_timer_stop(weft_timer *t);
+/* Fires ns from now instead of, or again after, the time set before. 1 if it was pending, 0 if not,
+ * -ENOMEM: as it was. */
+int weft_timer_reset(weft_timer *t, int64_t ns);
+/* Stops it; its memory is weft's again. At any time, also from fn. NULL is fine. */
+void weft_timer_free(weft_timer *t);
+
+/* A channel that is sent the time every `period`, as int64_t: when it was due. It holds one; a
+ * reader that is slow misses some. Close it, or drop the last reference, to stop it. NULL: no
+ * memory, or period <= 0. */
+weft_chan *weft_tick(int64_t period);
 
 /* ---- Looking inside -------------------------------------------------------------------------- */
 
@@ -159,5 +384,7 @@ const char *weft_version(void);
 #ifdef __cplusplus
 }
 #endif
+
+#include "weft/typed.h"         /* WEFT_CHAN(int), weft_make, weft_send, weft_recv */
 
 #endif

@@ -170,6 +170,23 @@ void w_lock(struct lock *l)
         note_taken(l);
 }
 
+#if !defined(W_DEBUG) && !defined(W_HOOKED)
+
+_Static_assert(FREE == 0 && HELD == 1, "what the quick forms in lock.h write");
+
+void w_lock_contended(struct lock *l)
+{
+        lock_slow(l);
+}
+
+/* Released already; somebody may sleep. */
+void w_unlock_contended(struct lock *l)
+{
+        w_os_futex_wake(&l->word, 1);
+}
+
+#endif
+
 bool w_lock_try(struct lock *l)
 {
         check_may_take(l);

@@ -36,6 +36,31 @@ void w_lock(struct lock *l);
 bool w_lock_try(struct lock *l);
 void w_unlock(struct lock *l);
 
+/* The same for locks that stand on the shortest paths: in builds without the checks a free lock is
+ * taken and released in line, and not counted among those held. A lock is used through these two
+ * always, or never. */
+#if defined(W_DEBUG) || defined(W_HOOKED)
+#define w_lock_quick(l)   w_lock(l)
+#define w_unlock_quick(l) w_unlock(l)
+#else
+void w_lock_contended(struct lock *l);
+void w_unlock_contended(struct lock *l);
+
+W_INLINE void w_lock_quick(struct lock *l)
+{
+        uint32_t free = 0;
+
+        if (W_UNLIKELY(!w_cas_acq(&l->word, &free, 1)))           /* [LK1] */
+                w_lock_contended(l);
+}
+
+W_INLINE void w_unlock_quick(struct lock *l)
+{
+        if (W_UNLIKELY(w_xchg_rel(&l->word, 0) != 1))             /* [LK1] */
+                w_unlock_contended(l);
+}
+#endif
+
 /* Debug builds: does this thread hold a lock of that class? Release builds answer true, so that
  * W_ASSERT(w_lock_held(...)) is free. */
 bool w_lock_held(enum lock_class class);

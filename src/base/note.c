@@ -12,9 +12,9 @@
  * Why nothing is lost   the kernel compares the word with 0 under the lock that the wake takes: if
  *           the exchange came before the comparison the wait returns at once, if it came after, the
  *           wake finds the sleeper.
- * Lifetime  once step 1 of the waker is done the sleeper may return and reuse or free the note;
- *           step 2 uses the address only. Notes live in memory that stays mapped while
- *           the runtime runs.
+ * Lifetime  once step 1 of the waker is done the sleeper may return and reuse or free the note, or
+ *           leave the frame that it is in; step 2 uses the address only, which the kernel does not
+ *           look behind, and a futex that has come to be there is woken for no reason at worst.
  * Rejected  a third state "sleeping" that spares the wake call when nobody sleeps: the waker knows
  *           already that somebody does, that is why it wakes.
  * Tests     unit/test_note.c, explore scenario note, sim scenario note, mutants note-*.

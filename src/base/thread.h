@@ -20,7 +20,7 @@ struct thread {
         uint32_t id;            /* for reports; 0 is the first thread of a run */
         uint32_t n_held;        /* runtime locks held; zero whenever a goroutine is switched */
         uint64_t held;          /* debug: one bit per class of lock held, base/lock.h */
-        uint8_t  n_held_of[64]; /* debug: how many locks of each class are held */
+        uint32_t n_held_of[64]; /* debug: how many locks of each class are held */
         uint64_t window_rand;   /* debug: state of the generator behind W_WINDOW */
 };
 

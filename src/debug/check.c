@@ -105,7 +105,7 @@ static bool check_g(void *record, void *arg)
 
 static void check_m(struct m *mp, uint32_t *n_spinning)
 {
-        bool idle = !w_list_empty(&mp->idle_link);
+        bool idle = !w_list_empty(&mp->idle_link) || w_sched.keeper == mp;
 
         if (idle)
                 W_CHECK(!mp->p && !mp->curg && !mp->spinning,
@@ -133,6 +133,8 @@ void w_check_world(struct p *own)
         uint32_t n_spinning = 0;
         int64_t  n_live = 0;
 
+        for (uint32_t i = 0; i < w_sched.n_procs; i++)
+                w_timers_check(&w_sched.all_p[i]->timers);
         w_lock(&w_sched.lock);
         w_g_each(forget_queues, NULL);
         for (uint32_t i = 0; i < w_sched.n_procs; i++) {

@@ -39,7 +39,7 @@ void w_stats_collect(weft_stats_t *st)
         st->procs = w_sched.n_procs;
         w_lock(&w_sched.lock);
         st->threads = w_sched.n_m;
-        st->threads_idle = w_sched.n_idle_m;
+        st->threads_idle = w_sched.n_idle_m + (w_sched.keeper != NULL);
         st->procs_idle = w_load_rlx(&w_sched.n_idle_p);           /* counter */
         w_unlock(&w_sched.lock);
         st->stacks_reserved = w_stack_stats(&w_sched.stacks, w_sched.config.stack_size).n_reserved;

@@ -14,14 +14,23 @@
 /* Records of joiners live in frames that are gone once their goroutine runs: unlink, then ready. */
 static void ready_all(struct list_node *woken)
 {
-        for (struct list_node *n; (n = w_list_pop_front(woken));)
-                w_ready(W_CONTAINER_OF(n, struct joiner, link)->waiting);
+        for (struct list_node *n; (n = w_list_pop_front(woken));) {
+                struct joiner *j = W_CONTAINER_OF(n, struct joiner, link);
+
+                j->wake(j);
+        }
+}
+
+static struct scope_head *head_of(struct scope *s)
+{
+        return (struct scope_head *)(void *)s;
 }
 
 /* What is left of gp once its stack is another's or nobody's. */
 static void end_record(struct p *pp, struct g *gp)
 {
         struct list_node woken;
+        struct scope    *home = gp->scope;
 
         w_list_init(&woken);
         w_live_ended(pp);       /* who has joined it does not count it any more */
@@ -29,6 +38,8 @@ static void end_record(struct p *pp, struct g *gp)
         w_g_move(gp, G_RUNNING, G_DEAD);
         w_g_put(pp, gp);
         ready_all(&woken);
+        if (W_UNLIKELY(home != NULL))
+                head_of(home)->left(home);
 }
 
 static void free_stack(struct p *pp, struct g *gp)
@@ -45,6 +56,25 @@ void w_commit_exit(struct m *mp, const struct commit *c)
 {
         free_stack(mp->p, c->left);
         end_record(mp->p, c->left);
+}
+
+/* A scope that is left open may stand in a frame that is gone: it is not looked at. */
+static void check_scopes_closed(const struct g *gp)
+{
+        W_CHECK(gp->scope == w_g_cold(gp)->home, "goroutine %ld ends with scope %p open",
+                (long)gp->id, (void *)gp->scope);
+}
+
+/* The last that the goroutine itself does. */
+static void finish(struct g *gp, int result)
+{
+        check_scopes_closed(gp);
+        if (W_UNLIKELY(w_g_cold(gp)->locals != NULL)) {
+                w_locals_destroy(gp);
+                check_scopes_closed(gp);        /* destructors are user code too */
+        }
+        if (W_UNLIKELY(result != 0))
+                head_of(gp->scope)->failed(gp->scope, result);
 }
 
 /* May `to`, which has no stack yet, go on with that of gp, which ends on it? Same size, and nothing
@@ -103,15 +133,19 @@ static struct g *successor(struct g *gp)
 static void run_user(struct g *gp)
 {
         struct g_cold *cold = w_g_cold(gp);
+        int            result = 0;
 
+        cold->home = gp->scope;
         w_leave(0);
-        cold->fn(cold->arg);
-        if (W_UNLIKELY(gp->is_main) && w_sched.config.check)    /* WEFT_DEBUG=check=1 */
+        if (W_UNLIKELY(cold->home != NULL))
+                result = cold->fn.in_scope(cold->arg);
+        else
+                cold->fn.plain(cold->arg);
+        if (W_UNLIKELY(w_g_is_main(gp)) && w_sched.config.check)        /* WEFT_DEBUG=check=1 */
                 (void)weft_check();
         (void)w_enter();
-        if (W_UNLIKELY(cold->locals != NULL))
-                w_locals_destroy(gp);
-        if (W_UNLIKELY(gp->is_main))
+        finish(gp, result);
+        if (W_UNLIKELY(w_g_is_main(gp)))
                 w_run_end();
 }
 
@@ -125,15 +159,39 @@ W_NORETURN void w_goroutine_run(struct g *gp)
         }
 }
 
+void w_unwind_push(struct g *gp, struct unwind *u)
+{
+        struct g_cold *cold = w_g_cold(gp);
+
+        u->outer = cold->unwind;
+        cold->unwind = u;
+}
+
+void w_unwind_pop(struct g *gp, struct unwind *u)
+{
+        struct g_cold *cold = w_g_cold(gp);
+
+        W_ASSERT(cold->unwind == u);
+        cold->unwind = u->outer;
+}
+
+static void unwind_all(struct g *gp)
+{
+        for (struct unwind *u; (u = w_g_cold(gp)->unwind);) {
+                w_unwind_pop(gp, u);
+                u->fn(u);
+        }
+}
+
 W_EXPORT W_NORETURN void weft_exit(void)
 {
         struct g *gp = w_g();
 
         W_CHECK(gp, "weft_exit called outside a goroutine");
         (void)w_enter();
-        if (w_g_cold(gp)->locals)
-                w_locals_destroy(gp);
-        if (gp->is_main)
+        unwind_all(gp);
+        finish(gp, 0);
+        if (w_g_is_main(gp))
                 w_live_main_left();
         w_exit(w_pick_direct(w_p()));
 }

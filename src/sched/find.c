@@ -1,12 +1,31 @@
 /* sched/find.c - step 3': where the next goroutine comes from: a list of sources, tried in order.
  *
  * Called by   schedule, on g0, by an M that holds a P.
- * Calls       queue, globq, steal; idle when all have nothing.
+ * Calls       timers, queue, globq, steal; idle when all have nothing.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
+#include "sched/keeper.h"
 #include "sched/sched.h"
+
+/* Fires what is due on this P. One goroutine that nobody stands before is run right away; for all
+ * else this is a submission like any other. */
+static struct g *from_timers(struct m *mp)
+{
+        struct p *pp = mp->p;
+
+        if (W_UNLIKELY(w_load_rlx(&pp->attention) & W_ATTENTION_DUE))           /* hint */
+                w_and_rlx(&pp->attention, ~(uint32_t)W_ATTENTION_DUE);          /* hint */
+        if (W_LIKELY(w_timers_next_at(&pp->timers) > pp->now))
+                return NULL;
+        bool     alone = w_p_has_no_work(pp) && pp->tick % W_GLOBAL_EVERY != 0;
+        uint32_t n = w_timers_run(&pp->timers, pp->now);
+
+        if (n > 1 || (n == 1 && !alone))
+                w_wake_one();
+        return NULL;
+}
 
 /* Fairness: however busy the own queue is, the global one gets a look every 61st tick. */
 static struct g *from_global_in_turn(struct m *mp)
@@ -65,10 +84,13 @@ static struct g *from_others(struct m *mp)
         if (!mp->spinning)
                 w_spin_begin(mp);
         mp->p->tick++;
-        return w_steal(mp);
+        struct g *gp = w_steal(mp);
+
+        return gp ? gp : w_steal_timers(mp);
 }
 
 static struct g *(*const sources[])(struct m *mp) = {
+        from_timers,
         from_global_in_turn,
         from_own_queue,
         from_global,
@@ -86,17 +108,28 @@ static struct g *try_sources(struct m *mp)
         return NULL;
 }
 
+/* A timer was armed on the way here, and the P has other things to do. See PROTOCOL keeper
+ * (sched/keeper.c). */
+static void tell_keeper(struct p *pp)
+{
+        pp->timers.untold = false;
+        if (w_sched.n_procs > 1)
+                w_keeper_tell(w_timers_next_at(&pp->timers));
+}
+
 struct g *w_find(struct m *mp)
 {
         for (;;) {
                 if (w_load_rlx(&w_sched.stopping) && !w_stop_here(mp))          /* hint */
                         return NULL;
+                mp->p->now = w_os_now();
                 struct g *gp = try_sources(mp);
 
                 if (gp) {
-                        mp->p->now = w_os_now();
                         if (mp->spinning)
                                 w_spin_end_found(mp);
+                        if (W_UNLIKELY(mp->p->timers.untold))
+                                tell_keeper(mp->p);
                         return gp;
                 }
                 if (!w_idle(mp))

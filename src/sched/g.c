@@ -122,6 +122,6 @@ void w_g_describe(void *owner, struct stack_owner *out)
         out->size = w_g_stack_size(gp);
         if (gp->stack) {
                 out->name = w_g_cold(gp)->name;
-                out->entry = (void *)(uintptr_t)w_g_cold(gp)->fn;
+                out->entry = (void *)(uintptr_t)w_g_cold(gp)->fn.plain;
         }
 }

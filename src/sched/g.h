@@ -47,26 +47,55 @@ enum wait_reason {
         W_WAIT_NONE,
         W_WAIT_PARK,
         W_WAIT_JOIN,
+        W_WAIT_CHAN_RECV,
+        W_WAIT_CHAN_SEND,
+        W_WAIT_SELECT,
+        W_WAIT_SLEEP,
+        W_WAIT_MUTEX,
+        W_WAIT_RWMUTEX,
+        W_WAIT_COND,
+        W_WAIT_SEM,
+        W_WAIT_GROUP,
+        W_WAIT_ONCE,
+        W_WAIT_SCOPE_CLOSE,
         W_N_WAIT_REASONS
 };
 
+struct g;
 struct m;
 struct p;
 struct id_page;
 struct value;
+struct scope;
 
 enum {
         W_NAME_BYTES = 32,      /* with the terminator */
-        W_G_DEBUG_MIGRATE = 1,
+        W_STACK_KIB_BITS = 21,  /* W_STACK_MAX in KiB, and the next larger */
+        W_STACK_KIB_MASK = (1 << W_STACK_KIB_BITS) - 1,
+};
+
+/* A plain goroutine's function, or one that runs in a scope and returns a result. */
+union g_fn {
+        void (*plain)(void *);
+        int  (*in_scope)(void *);
 };
 
 /* Until the first run there is no stack, so what the first run needs stands where later the context
  * is kept. */
 struct g_start {
-        void  (*fn)(void *);
+        union g_fn fn;
         void   *arg;
         void   *created_at;     /* return address of the spawn */
         int64_t parent;
+};
+
+/* What the end of a goroutine that was started in a scope means there; a scope begins with this.
+ * The rest of it is known to wait/scopes.h only. */
+struct scope_head {
+        /* Its function has returned something else than 0. Context: the goroutine. */
+        void (*failed)(struct scope *s, int result);
+        /* It has ended. Context: the commit of its exit. The scope may vanish in this call. */
+        void (*left)(struct scope *s);
 };
 
 /* Key: o the goroutine itself or, while it does not run, whoever holds it (queue, waker)
@@ -80,31 +109,41 @@ struct g {
         struct queue_node link;         /* o  in the one queue it stands in */
         struct stack     *stack;        /* o  NULL before the first run */
         struct id_page   *id_page;      /* i  see ids.h */
+        struct scope     *scope;        /* o  innermost open scope; see wait/scopes.h */
+        w_atomic_uptr     token;        /* a  [UP1] see wait/unpark.c */
         w_atomic_u32      state;        /* a  [GS1] enum g_state */
-        w_atomic_u32      token;        /* a  [UP1] see unpark.c */
         int               saved_errno;  /* o  while it does not run */
-        uint32_t          stack_kib;    /* i  size asked for, for the report of an overflow */
         uint32_t          ready_at;     /* o  in units of W_READY_UNIT; 0: not timed, see p.h */
-        uint8_t           reason;       /* o  enum wait_reason while WAITING */
-        bool              is_main;      /* i  goroutine 1 */
-        uint8_t           n_queued;     /* w  how often weft_check met it in a queue */
+        uint32_t          stack_kib : W_STACK_KIB_BITS; /* i  size asked for, for reports */
+        uint32_t          reason : 8;   /* o  enum wait_reason while WAITING */
+        uint32_t          n_queued : 2; /* w  how often weft_check met it in a queue */
 };
 
 #if !defined(W_ASAN) && !defined(W_TSAN) && !defined(W_VALGRIND)
 _Static_assert(sizeof(struct g) <= 2 * W_CACHELINE, "a parked goroutine's record: two lines");
 #endif
 
+/* What must be done for a call in progress if the goroutine ends inside it by weft_exit. In the
+ * frame of that call. */
+struct unwind {
+        struct unwind *outer;
+        void         (*fn)(struct unwind *u);   /* does not wait */
+};
+
 /* At the top of the bound stack. */
 struct g_cold {
-        _Alignas(16) void (*fn)(void *);        /* frames begin right below */
+        _Alignas(16) union g_fn fn;     /* frames begin right below */
         void   *arg;
         void   *created_at;
         int64_t parent;
         int64_t since;          /* when it began to wait */
+        struct unwind *unwind;  /* innermost; NULL: none */
+        struct scope *home;     /* the scope that it was started in; NULL: none */
         char    name[W_NAME_BYTES];
         size_t  extra;          /* bytes that are in use below, before the first frame */
         struct value *locals;   /* see local.c; NULL if it never set one */
-        size_t  n_locals;
+        uint32_t n_locals;
+        uint32_t n_shields;     /* depth of weft_shield_begin: no scope counts */
 };
 
 W_INLINE struct g_cold *w_cold_at(const struct stack *stack)
@@ -129,6 +168,14 @@ W_INLINE void w_cold_fill(struct g_cold *cold, const struct g_start *start)
         cold->name[0] = '\0';
         cold->extra = 0;
         cold->locals = NULL;
+        cold->n_shields = 0;
+        cold->unwind = NULL;
+}
+
+/* Goroutine 1, as long as it lives. */
+W_INLINE bool w_g_is_main(const struct g *gp)
+{
+        return gp->id == 1;
 }
 
 /* ---- gstate.c -------------------------------------------------------------------------------- */

@@ -28,6 +28,17 @@ static const char *const reason_names[W_N_WAIT_REASONS] = {
         [W_WAIT_NONE] = "none",
         [W_WAIT_PARK] = "park",
         [W_WAIT_JOIN] = "join",
+        [W_WAIT_CHAN_RECV] = "chan receive",
+        [W_WAIT_CHAN_SEND] = "chan send",
+        [W_WAIT_SELECT] = "select",
+        [W_WAIT_SLEEP] = "sleep",
+        [W_WAIT_MUTEX] = "mutex",
+        [W_WAIT_RWMUTEX] = "rwmutex",
+        [W_WAIT_COND] = "cond",
+        [W_WAIT_SEM] = "semaphore",
+        [W_WAIT_GROUP] = "wait group",
+        [W_WAIT_ONCE] = "once",
+        [W_WAIT_SCOPE_CLOSE] = "scope close",
 };
 
 const char *w_g_state_name(uint32_t state)

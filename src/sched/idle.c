@@ -9,7 +9,8 @@
  * Parties   submitter (any thread), looker (spinning M, holds a P), leaver (an M without work that
  *           gives up its P), sleeper.
  * Words     n_spinning: lookers. n_idle_p: Ps in the idle list. need_spinning: somebody saw work
- *           and no idle P. The queues.
+ *           and no idle P. The queues, and next_at of each heap of timers: what is due is work,
+ *           what is not yet due concerns sleepers only.
  * Submitter 1 publish work   2 [ID1] full fence   3 a looker? it will find the work: done
  *           4 no idle P: need_spinning := 1, [ID2] full fence; still none: done, a leaver will see
  *           it
@@ -22,6 +23,8 @@
  *           look at every queue again; anything there and an idle P: take it and look anew
  *           that found something: n_spinning - 1, then acts as a submitter: it may have been the
  *           only looker, and what it found may not be all
+ * Sleeper   has passed the looker's or the leaver's fence: looks at every next_at, PROTOCOL keeper
+ *           (sched/keeper.c): something is due and there is an idle P: take it and look anew
  * Edges     [ID1] queues <-> n_spinning         submitter's fence <-> looker's fence
  *           [ID2] need_spinning <-> n_idle_p    submitter's fence <-> leaver's fence
  * Why nothing is lost   ID1: of submitter and looker, whoever's fence is later sees the other's

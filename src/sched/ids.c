@@ -29,6 +29,8 @@
  *           recycle g.
  * Why no joiner is missed   it stands in the list before the finder unlocks, and the ender empties
  *           the list under the same lock after its exchange.
+ * Why a joiner that gives up is not missed either   it takes itself out under the same lock; the
+ *           ender wakes only whose claim it won there.
  * Why a page is not lost   under a finder: it is taken out under the bucket's lock only. Under an
  *           ender that still wants its joiners: that one is not GONE.
  * Rejected  slot and generation in the id (ugly numbers in every dump); a hash entry per goroutine
@@ -155,10 +157,13 @@ static void collect_joiners(struct id_page *page, int64_t id, struct list_node *
 
         w_lock(&b->lock);
         W_LIST_EACH(n, &page->joiners) {
-                if (W_CONTAINER_OF(n, struct joiner, link)->id == id) {
-                        w_list_unlink(n);
+                struct joiner *j = W_CONTAINER_OF(n, struct joiner, link);
+
+                if (j->id != id)
+                        continue;
+                w_list_unlink(n);
+                if (j->claim(j))
                         w_list_push_back(woken, n);
-                }
         }
         w_unlock(&b->lock);
 }
@@ -247,6 +252,15 @@ void w_id_join_locked(struct g *gp, struct joiner *joiner)
 {
         w_list_init(&joiner->link);
         w_list_push_back(&gp->id_page->joiners, &joiner->link);
+}
+
+void w_id_unjoin(struct joiner *joiner)
+{
+        struct bucket *b = bucket_of((uint64_t)joiner->id / W_ID_BATCH);
+
+        w_lock(&b->lock);
+        w_list_unlink(&joiner->link);
+        w_unlock(&b->lock);
 }
 
 uint64_t w_ids_given_hint(void)

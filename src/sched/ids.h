@@ -32,9 +32,14 @@ struct id_source {
 
 /* One who waits for the end of a goroutine; lives in the waiting call's frame. */
 struct joiner {
-        struct list_node link;
-        struct g        *waiting;
+        struct list_node link;          /* b  in the page, or on no list */
         int64_t          id;
+        /* The goroutine has ended: true if the waiting party is to be woken for it. False: it has
+         * other reasons to go on, and the record is not touched any more. With the bucket's lock;
+         * takes no other. */
+        bool           (*claim)(struct joiner *joiner);
+        /* Wakes it; the record is gone then. No lock is held. */
+        void           (*wake)(struct joiner *joiner);
 };
 
 void w_ids_init(void);
@@ -73,8 +78,8 @@ W_MUST_CHECK W_INLINE bool w_id_give(struct id_source *source, struct g *gp)
 void w_id_end_slow(struct id_page *page, int64_t id, struct list_node *woken);
 void w_id_retire(struct id_page *page);
 
-/* gp has ended: joiners are moved to `woken`, for the caller to make ready. Context: gp's exit;
- * gp->id and gp->id_page are gone afterwards. */
+/* gp has ended: joiners that are to be woken are moved to `woken`, for the caller to do that.
+ * Context: gp's exit; gp->id and gp->id_page are gone afterwards. */
 W_INLINE void w_id_end(struct g *gp, struct list_node *woken)
 {
         struct id_page *page = gp->id_page;
@@ -101,6 +106,9 @@ enum id_found w_id_find(int64_t id, struct g **gp, struct lock **held);
 
 /* With what w_id_find locked: waits for the end of gp as soon as the lock is released. */
 void w_id_join_locked(struct g *gp, struct joiner *joiner);
+
+/* Takes a joiner out, if it is not out already; nobody looks at it any more. */
+void w_id_unjoin(struct joiner *joiner);
 
 /* How many ids were given in this run, for statistics. */
 uint64_t w_ids_given_hint(void);

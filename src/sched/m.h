@@ -62,6 +62,7 @@ struct m {
         struct p          *next_p;      /* n  P to wake up with */
         bool               next_spinning;       /* n  and whether it is to look for work */
         bool               must_end;    /* n  woken to end */
+        int64_t            keeps_until; /* o  when it wakes as the timekeeper; W_FOREVER: not */
         struct list_node   idle_link;   /* s  in sched.idle_m */
         struct list_node   all_link;    /* s  in sched.all_m */
         struct w_os_thread os_thread;   /* i  once joinable */
@@ -94,12 +95,9 @@ W_INLINE struct p *w_p(void)
 /* Sees to what the flag says. */
 void w_enter_flagged(struct m *mp);
 
-W_INLINE uint32_t w_enter(void)
+/* mp is the calling thread's. */
+W_INLINE uint32_t w_enter_on(struct m *mp)
 {
-        struct m *mp = w_m();
-
-        if (!mp)
-                return 0;
         uint32_t before = w_load_rlx(&mp->mark);                  /* own word */
 
         w_store_rlx(&mp->mark, 1);                                /* own word */
@@ -107,6 +105,13 @@ W_INLINE uint32_t w_enter(void)
         if (W_UNLIKELY(w_load_rlx(&mp->flag) != W_FLAG_NONE))     /* guarded: see w_enter_flagged */
                 w_enter_flagged(mp);
         return before;
+}
+
+W_INLINE uint32_t w_enter(void)
+{
+        struct m *mp = w_m();
+
+        return mp ? w_enter_on(mp) : 0;
 }
 
 /* The M may be another one than at the entry; what it was before is a property of the call. */

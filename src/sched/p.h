@@ -13,6 +13,7 @@
 #include "sched/ids.h"
 #include "sched/parents.h"
 #include "sched/runq.h"
+#include "sched/timers.h"
 #include "stack/stack.h"
 
 struct m;
@@ -23,6 +24,7 @@ enum p_status { P_IDLE, P_RUNNING, P_STOPPED, P_DEAD };
 enum p_attention {
         W_ATTENTION_STOP = 1,   /* somebody wants the world to stop, or to end */
         W_ATTENTION_DEBUG = 2,  /* always: WEFT_DEBUG wants every switch to be decided on g0 */
+        W_ATTENTION_DUE = 4,    /* a timer of this P is due */
 };
 
 enum {
@@ -65,12 +67,14 @@ struct p {
         int64_t            now;         /* o  the time when this P last went through the search */
         struct id_source   ids;         /* o */
         struct queue       free_g;      /* o  dead records */
+        struct queue       free_alarms; /* o  likewise */
         struct stack_cache stacks;      /* o */
         struct p_stats     stats;       /* O */
         struct g          *spill[W_RUNQ_SPILL]; /* o  scratch: commits have little stack */
 
         struct runq        runq;        /* PROTOCOL runq (sched/runq.c) */
         struct parents     parents;     /* PROTOCOL parents (sched/parents.c) */
+        struct timers      timers;      /* PROTOCOL timers (sched/timers.c) */
 };
 
 /* How many wait in the P's own queues, for reports. */

@@ -12,6 +12,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
+#include "sched/alarm.h"
 #include "sched/sched.h"
 
 #include "weft.h"
@@ -92,6 +93,7 @@ static int p_init(struct p *pp, uint32_t id)
         pp->runq.alone = w_sched.n_procs == 1;
         if (w_sched.config.migrate)
                 pp->attention.raw = W_ATTENTION_DEBUG;          /* unpublished */
+        w_timers_init(&pp->timers);
         return w_stack_cache_init(&pp->stacks, &w_sched.stacks, w_sched.config.stack_size);
 }
 
@@ -99,6 +101,8 @@ static void ps_free(uint32_t n_ready)
 {
         for (uint32_t i = 0; i < n_ready; i++) {
                 w_g_cache_drain(w_sched.all_p[i]);
+                w_alarm_cache_drain(w_sched.all_p[i]);
+                w_timers_free(&w_sched.all_p[i]->timers);
                 w_stack_cache_release(&w_sched.all_p[i]->stacks);
         }
         w_os_vm_unmap((void *)((uintptr_t)w_sched.all_p[0] & ~(uintptr_t)(w_os_page_size() - 1)),
@@ -138,7 +142,8 @@ static int ps_make(void)
 
 static void reset(const struct run_config *config)
 {
-        w_sched = (struct sched){ .config = *config, .n_procs = (uint32_t)config->procs };
+        w_sched = (struct sched){ .config = *config, .n_procs = (uint32_t)config->procs,
+                                  .keeper_until = W_ATOMIC_INIT(W_FOREVER) };
         w_lock_init(&w_sched.lock, W_LOCK_sched);
         w_lock_init(&w_sched.stop_lock, W_LOCK_stop);
         w_list_init(&w_sched.all_m);
@@ -147,12 +152,14 @@ static void reset(const struct run_config *config)
         w_records_init(&w_sched.m_records, sizeof(struct m));
         w_os_signals_get(&w_sched.sigmask);
         w_g_init();
+        w_alarms_init();
         w_ids_init();
 }
 
 static void free_records(void)
 {
         w_ids_destroy();
+        w_alarms_destroy();
         w_g_destroy();
         w_records_destroy(&w_sched.m_records);
 }
@@ -250,10 +257,27 @@ static bool free_locals(void *record, void *arg)
         return true;
 }
 
+void w_run_at_end(struct run_end *hook)
+{
+        w_lock(&w_sched.lock);
+        hook->next = w_sched.at_end;
+        w_sched.at_end = hook;
+        w_unlock(&w_sched.lock);
+}
+
+static void call_hooks(void)
+{
+        for (struct run_end *hook = w_sched.at_end, *next; hook; hook = next) {
+                next = hook->next;
+                hook->free();
+        }
+}
+
 static int take_down(struct m *m0)
 {
         uint32_t missing = wait_for_threads();
 
+        w_table_run_ended();
         w_m_end(m0);
         w_stack_unwatch(&w_sched.stacks);
         if (missing) {
@@ -262,6 +286,7 @@ static int take_down(struct m *m0)
                 return (int)missing;
         }
         w_threads_join_ended();
+        call_hooks();
         w_g_each(free_locals, NULL);
         ps_free(w_sched.n_procs);
         w_stack_pool_destroy(&w_sched.stacks, W_STACK_ABANDON);
@@ -290,6 +315,7 @@ static int run(const struct run_config *config, void (*fn)(void *), void *arg)
                 w_execute(m0, first);
         w_schedule(m0);
         w_store_rlx(&w_run_phase, RUN_ENDING);                    /* guarded by RN2 */
+        w_wait_shut_down();
         wait_for_visitors();
         w_schedtrace_stop();
         w_fatal_set_dump(NULL);

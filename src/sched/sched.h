@@ -27,6 +27,12 @@
 
 enum { W_PROCS_MAX = 1024 };
 
+/* For parts above this one that keep memory of the run: called when every thread is gone. */
+struct run_end {
+        void          (*free)(void);
+        struct run_end *next;
+};
+
 /* What a run was asked for, checked and complete (config.c). */
 struct run_config {
         int     procs;
@@ -58,6 +64,8 @@ struct sched {
         struct list_node   idle_m;      /* s  newest first */
         uint32_t           n_m;         /* s  threads, those being created included */
         uint32_t           n_idle_m;    /* s */
+        struct m          *keeper;      /* s  asleep until the next timer, in no list; or NULL */
+        w_atomic_u64       keeper_until;        /* S  [TM2] keeper.c; W_FOREVER: there is none */
         uint32_t           next_m_id;   /* s */
 
         w_atomic_u32       n_spinning;  /* a  [ID1] idle.c */
@@ -83,6 +91,7 @@ struct sched {
         bool               complained;  /* s  that no thread was to be had */
         bool               thread_owed; /* s  none was to be had for a P: who goes idle looks */
         struct w_os_sigmask sigmask;    /* i  what the caller of weft_run had */
+        struct run_end    *at_end;      /* s  newest first; see w_run_at_end() */
 
         struct stack_pool  stacks;
 };
@@ -105,6 +114,10 @@ void w_globq_publish(struct g *gp, enum g_state from);
 
 /* spawn.c: goroutine 1, in no queue: it has to start on the calling thread. */
 int64_t w_spawn_main(void (*fn)(void *), void *arg, struct g **out);
+/* A plain goroutine that is RUNNABLE and in no queue; NULL: no memory. Context: a P is held. */
+W_MUST_CHECK struct g *w_spawn_hidden(void (*fn)(void *), void *arg, void *created_at);
+/* As weft_go, for a goroutine whose innermost scope is `scope` from the start. */
+int64_t w_spawn_in_scope(struct scope *scope, int (*fn)(void *), void *arg, void *created_at);
 
 /* queue.c: into a P's queue, with overflow to the global one. Context: owner of pp. */
 void w_queue_ring(struct p *pp, struct g *gp);
@@ -122,6 +135,8 @@ void w_schedule(struct m *mp);
 struct g *w_find(struct m *mp);
 /* steal.c */
 struct g *w_steal(struct m *mp);
+/* Fires what is due on other Ps; one of those woken, if any. */
+struct g *w_steal_timers(struct m *mp);
 
 /* gp is the one that mp runs from now on. */
 W_INLINE void w_become(struct m *mp, struct g *gp)
@@ -150,6 +165,10 @@ void w_goroutine_main(void *gp);
 
 /* exit.c */
 W_NORETURN void w_goroutine_run(struct g *gp);
+/* Around a call into user code: u->fn(u) is called if that ends gp. Context: gp, the last pushed
+ * is popped first. */
+void w_unwind_push(struct g *gp, struct unwind *u);
+void w_unwind_pop(struct g *gp, struct unwind *u);
 
 /* ready.c: makes a WAITING goroutine runnable. Context: the one waker, any thread, also without P.
  * */
@@ -184,6 +203,7 @@ void w_thread_pay_owed(struct m *mp);
 /* Sleeps as an M without a P; true: has one again. false: the M is to end. */
 bool w_thread_sleep(struct m *mp);
 bool w_thread_sleep_unlock(struct m *mp);       /* with sched.lock, which it releases */
+void w_thread_enlist_locked(struct m *mp);      /* among the idle ones */
 void w_threads_join_ended(void);
 /* Hands mp's P to a thread that sleeps, if there is one, and sleeps itself; as w_thread_sleep. */
 bool w_thread_swap(struct m *mp);
@@ -231,6 +251,11 @@ void w_dump_fatal(void);
 void w_schedtrace_start(void);
 void w_schedtrace_stop(void);
 
+/* wait/: what the end of a run is to those who wait for caller-owned objects. First every thread
+ * that is not weft's is told; then, when the Ms are gone, goroutines are forgotten. */
+void w_wait_shut_down(void);
+void w_table_run_ended(void);
+
 /* config.c, run.c */
 struct weft_config;
 W_MUST_CHECK int w_config_read(struct run_config *out, const struct weft_config *cfg);
@@ -245,6 +270,9 @@ W_INLINE bool w_run_is_on(void)
                 return true;
         return w_run_is_on_slow();
 }
+
+/* Once per run and hook. Context: any thread, a run is on. */
+void w_run_at_end(struct run_end *hook);
 
 W_MUST_CHECK bool w_visit_begin_foreign(void);
 void w_visit_end_foreign(void);

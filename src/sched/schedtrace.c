@@ -32,7 +32,7 @@ static void trace_line(void)
                 n += w_format(text + n, sizeof(text) - n, "%u ",
                               w_p_len_hint(w_sched.all_p[i]));
         w_lock(&w_sched.lock);
-        uint32_t threads = w_sched.n_m, idle = w_sched.n_idle_m;
+        uint32_t threads = w_sched.n_m, idle = w_sched.n_idle_m + (w_sched.keeper != NULL);
 
         w_unlock(&w_sched.lock);
         w_say("SCHED %ldms: gomaxprocs=%u idleprocs=%u threads=%u spinningthreads=%u "

@@ -1,6 +1,6 @@
 /* sched/spawn.c - step 1: a function becomes a goroutine.
  *
- * Called by   user code: weft_go and its kin.
+ * Called by   user code: weft_go and its kin; scope/scope.c for goroutines in a scope.
  * Calls       g.c (record), ids.c, stack.c (a promise, not yet a stack), queue.c, idle.c.
  *
  * A plain spawn promises a stack and binds none: a goroutine that waits for its first turn costs
@@ -20,7 +20,8 @@
 enum { ARG_COPY_MAX = 4096 };
 
 struct spawn {
-        void      (*fn)(void *);
+        union g_fn  fn;
+        struct scope *scope;            /* that it runs in, which decides on the kind of fn */
         void       *arg;
         const void *copy;               /* NULL: none */
         size_t      copy_size;
@@ -30,6 +31,11 @@ struct spawn {
         bool        child_first;
         struct g  **main;               /* goroutine 1 goes here, not into a queue; else NULL */
 };
+
+static size_t round_size(size_t size)
+{
+        return (size + 1023) & ~(size_t)1023;
+}
 
 /* A record with an id and the promise of a stack; nobody else sees it yet. */
 W_INLINE int obtain(struct p *pp, const struct spawn *s, struct g **out)
@@ -60,11 +66,11 @@ W_INLINE void prepare(struct g *gp, const struct spawn *s)
         struct g *parent = w_g();
 
         gp->start = (struct g_start){ s->fn, s->arg, s->created_at, parent ? parent->id : 0 };
-        gp->stack_kib = (uint32_t)(s->stack_size >> 10);
+        gp->stack_kib = (uint32_t)(s->stack_size >> 10) & W_STACK_KIB_MASK;
         gp->saved_errno = 0;
         gp->ready_at = 0;
         gp->reason = W_WAIT_NONE;
-        gp->is_main = s->main != NULL;
+        gp->scope = s->scope;
         w_store_rlx(&gp->token, 0);                               /* guarded: unpublished */
         W_ASSERT(!gp->stack);
 }
@@ -125,11 +131,26 @@ int64_t w_spawn_main(void (*fn)(void *), void *arg, struct g **out)
 {
         size_t       least = (size_t)1 << 20;
         size_t       size = w_sched.config.stack_size;
-        struct spawn s = { .fn = fn, .arg = arg, .main = out,
+        struct spawn s = { .fn = { fn }, .arg = arg, .main = out,
                            .stack_size = size > least ? size : least,
                            .created_at = __builtin_return_address(0) };
 
         return spawn(&s);
+}
+
+struct g *w_spawn_hidden(void (*fn)(void *), void *arg, void *created_at)
+{
+        struct spawn s = { .fn = { fn }, .arg = arg, .created_at = created_at,
+                           .stack_size = round_size(w_sched.config.stack_size) };
+        struct g    *gp = NULL;
+        struct p    *pp = w_p();
+
+        if (obtain(pp, &s, &gp) < 0)
+                return NULL;
+        prepare(gp, &s);
+        w_live_spawned(pp);
+        w_g_move(gp, G_DEAD, G_RUNNABLE);
+        return gp;
 }
 
 /* ---- Public ---------------------------------------------------------------------------------- */
@@ -137,7 +158,7 @@ int64_t w_spawn_main(void (*fn)(void *), void *arg, struct g **out)
 /* Checks what the caller asked for, fills in defaults, spawns. */
 W_INLINE int64_t spawn_checked(struct spawn *s)
 {
-        if (!s->fn)
+        if (!s->fn.plain)
                 return -EINVAL;
         if (s->stack_size != 0 && (s->stack_size < W_STACK_MIN || s->stack_size > W_STACK_MAX))
                 return -EINVAL;
@@ -146,7 +167,7 @@ W_INLINE int64_t spawn_checked(struct spawn *s)
         W_ENTER();
         size_t size = s->stack_size ? s->stack_size : w_sched.config.stack_size;
 
-        s->stack_size = (size + 1023) & ~(size_t)1023;
+        s->stack_size = round_size(size);
         int64_t id = spawn(s);
 
         W_LEAVE();
@@ -154,16 +175,24 @@ W_INLINE int64_t spawn_checked(struct spawn *s)
         return id;
 }
 
+int64_t w_spawn_in_scope(struct scope *scope, int (*fn)(void *), void *arg, void *created_at)
+{
+        struct spawn s = { .fn = { .in_scope = fn }, .arg = arg, .scope = scope,
+                           .created_at = created_at };
+
+        return spawn_checked(&s);
+}
+
 W_EXPORT int64_t weft_go(void (*fn)(void *), void *arg)
 {
-        struct spawn s = { .fn = fn, .arg = arg, .created_at = __builtin_return_address(0) };
+        struct spawn s = { .fn = { fn }, .arg = arg, .created_at = __builtin_return_address(0) };
 
         return spawn_checked(&s);
 }
 
 W_EXPORT int64_t weft_go_copy(void (*fn)(void *), const void *arg, size_t size)
 {
-        struct spawn s = { .fn = fn, .copy = arg, .copy_size = size,
+        struct spawn s = { .fn = { fn }, .copy = arg, .copy_size = size,
                            .created_at = __builtin_return_address(0) };
 
         if (!arg)
@@ -176,7 +205,7 @@ W_EXPORT int64_t weft_go_copy(void (*fn)(void *), const void *arg, size_t size)
 /* A caller compiled against an older header has a shorter struct; 0 means the first release's. */
 W_EXPORT int64_t weft_go_with(const weft_attr *attr, void (*fn)(void *), void *arg)
 {
-        struct spawn s = { .fn = fn, .arg = arg, .created_at = __builtin_return_address(0) };
+        struct spawn s = { .fn = { fn }, .arg = arg, .created_at = __builtin_return_address(0) };
 
         if (attr) {
                 if (attr->flags & ~(unsigned)WEFT_CHILD_FIRST)

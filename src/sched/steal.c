@@ -1,7 +1,7 @@
 /* sched/steal.c - step 7: take work from another P.
  *
  * Called by   find, by a spinning M that holds an empty P.
- * Protocols   cites runq (sched/runq.c), idle (sched/idle.c).
+ * Protocols   cites runq (sched/runq.c), idle (sched/idle.c), timers (sched/timers.c).
  *
  * Victims are visited in an order that reaches each once per round and differs from round to round.
  * The oldest parent is the root of the most work, and its P will come to it last.
@@ -65,6 +65,24 @@ struct g *w_steal(struct m *mp)
                                 return gp;
                         }
                 }
+        }
+        return NULL;
+}
+
+/* Due timers count as work of a P that does not get round to it. The woken go to the own queue, and
+ * whoever finds something there wakes the next looker. */
+struct g *w_steal_timers(struct m *mp)
+{
+        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+                struct timers *ts = &w_sched.all_p[i]->timers;
+
+                if (w_timers_next_at(ts) > mp->p->now)
+                        continue;
+                (void)w_timers_run(ts, mp->p->now);
+                struct g *gp = w_queue_take(mp->p);
+
+                if (gp)
+                        return gp;
         }
         return NULL;
 }

@@ -27,6 +27,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
+#include "sched/keeper.h"
 #include "sched/sched.h"
 
 #include "weft.h"
@@ -148,6 +149,10 @@ bool w_stop_here(struct m *mp)
 
 static void order_to_end_locked(void)
 {
+        struct m *keeper = w_keeper_take_locked();
+
+        if (keeper)
+                w_thread_enlist_locked(keeper);
         for (struct list_node *n; (n = w_list_pop_front(&w_sched.idle_m));) {
                 struct m *mp = W_CONTAINER_OF(n, struct m, idle_link);
 

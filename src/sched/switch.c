@@ -104,7 +104,7 @@ W_INLINE void switch_away(struct m *mp, struct g *gp, struct g *to)
 static bool is_alone(struct p *pp)
 {
         return !w_load_rlx(&pp->attention) && w_load_rlx(&w_sched.n_globq) == 0 &&      /* hint */
-               w_p_has_no_work(pp);
+               w_p_has_no_work(pp) && w_timers_next_at(&pp->timers) == W_FOREVER;
 }
 
 W_NOIPA W_EXPORT void weft_yield(void)

@@ -10,9 +10,9 @@
  *           patience is over, or the end of the run).
  * Words     idle_m, n_m, n_idle_m under sched.lock; m.next_p, m.next_spinning, m.must_end handed
  *           over by m.note.
- * Starter   1 lock; take the newest idle M, or count a new one   2 unlock   3 write next_p, wake;
- *           or create the thread: it takes next_p when it starts   4 creation failed: uncount, P
- *           back to the idle list
+ * Starter   1 lock; take the newest idle M, in need the timekeeper, or count a new one   2 unlock
+ *           3 write next_p, wake; or create the thread: it takes next_p when it starts   4 creation
+ *           failed: uncount, P back to the idle list; the timekeeper, if any, is woken to take it
  * Sleeper   1 lock; into the idle list; unlock   2 sleep on the note   3 time is up: lock; still in
  *           the list: out of it, and end; not in it: a wake is on its way, sleep on
  * Why nobody is woken twice   only who took an M out of the idle list, under the lock, wakes it.
@@ -25,6 +25,7 @@
  */
 #include "base/assert.h"
 #include "base/records.h"
+#include "sched/keeper.h"
 #include "sched/sched.h"
 
 #include <errno.h>      /* ENOMEM */
@@ -118,6 +119,10 @@ static void return_p_locked(struct p *pp, bool spinning)
                 w_globq_put_locked(gp);
         w_p_give_up_locked(pp);
         w_sched.thread_owed = true;
+        struct m *keeper = w_keeper_take_locked();
+
+        if (keeper)
+                w_note_wake(&keeper->note);     /* about to sleep again, it sees what is owed */
 }
 
 static void thread_main(void *arg)
@@ -271,20 +276,29 @@ static void create_on_g0(struct p *pp, bool spinning)
                 w_thread_pay_owed(mp);
 }
 
-void w_thread_for(struct p *pp, bool spinning)
+/* A thread that sleeps, or NULL: one is to be created. The timekeeper is the last resort: with more
+ * threads than Ps another is on its way to sleep and takes over. */
+static struct m *take_idle_locked(void)
 {
-        w_lock(&w_sched.lock);
         struct list_node *n = w_list_pop_front(&w_sched.idle_m);
 
-        if (n)
-                w_sched.n_idle_m--;
+        if (!n)
+                return w_sched.n_m > w_sched.n_procs ? w_keeper_take_locked() : NULL;
+        w_sched.n_idle_m--;
+        return W_CONTAINER_OF(n, struct m, idle_link);
+}
+
+void w_thread_for(struct p *pp, bool spinning)
+{
+        W_ASSERT(pp);
+        w_lock(&w_sched.lock);
+        struct m *mp = take_idle_locked();
+
         w_unlock(&w_sched.lock);
-        if (!n) {
+        if (!mp) {
                 create_on_g0(pp, spinning);
                 return;
         }
-        struct m *mp = W_CONTAINER_OF(n, struct m, idle_link);
-
         mp->next_p = pp;
         mp->next_spinning = spinning;
         w_note_wake(&mp->note);
@@ -307,15 +321,33 @@ static bool may_end(struct m *mp)
         return ends;
 }
 
+/* One stretch of sleep: true if somebody has woken mp, whose note is clear again. */
+static bool sleep_once(struct m *mp, int64_t until)
+{
+        if (!w_note_sleep_until(&mp->note, until))
+                return false;
+        w_note_clear(&mp->note);
+        return true;
+}
+
+/* False: mp is to end. True: there are orders, or mp was the timekeeper and begins again. */
 static bool sleep_until_orders(struct m *mp)
 {
         int64_t patience = (int64_t)w_sched.config.idle_ms * 1000000;
 
-        while (!w_note_sleep_until(&mp->note, w_os_now() + patience))
-                if (may_end(mp))
+        for (;;) {
+                int64_t limit = w_os_now() + patience;
+                bool    keeps = mp->keeps_until < limit;
+
+                if (sleep_once(mp, keeps ? mp->keeps_until : limit))
+                        return true;
+                if (!keeps && may_end(mp))
                         return false;
-        w_note_clear(&mp->note);
-        return true;
+                if (keeps && w_keeper_time_up(mp))
+                        return true;
+                if (keeps)
+                        mp->keeps_until = W_FOREVER;
+        }
 }
 
 bool w_thread_sleep(struct m *mp)
@@ -324,13 +356,13 @@ bool w_thread_sleep(struct m *mp)
         return w_thread_sleep_unlock(mp);
 }
 
-static void enlist_locked(struct m *mp)
+void w_thread_enlist_locked(struct m *mp)
 {
         w_list_push_front(&w_sched.idle_m, &mp->idle_link);
         w_sched.n_idle_m++;
 }
 
-/* For an M in the idle list, or taken out of it with orders on their way. */
+/* For an M in the idle list or the timekeeper, or with orders on their way. False: it is to end. */
 static bool await_orders(struct m *mp)
 {
         if (!sleep_until_orders(mp) || mp->must_end)
@@ -359,14 +391,22 @@ static bool take_owed_locked(struct m *mp)
 bool w_thread_sleep_unlock(struct m *mp)
 {
         W_ASSERT(!mp->p && !mp->spinning && !mp->curg);
-        bool ends = w_sched.ending;
-
-        if (!ends && take_owed_locked(mp))
-                return true;
-        if (!ends)
-                enlist_locked(mp);
+        for (;;) {
+                if (!w_sched.ending && take_owed_locked(mp))
+                        return true;
+                if (w_sched.ending || w_keeper_begin_locked(mp))
+                        break;
+                if (w_sched.keeper != mp)
+                        w_thread_enlist_locked(mp);
+                w_unlock(&w_sched.lock);
+                if (!await_orders(mp))
+                        return false;
+                if (mp->p)
+                        return true;
+                w_lock(&w_sched.lock);
+        }
         w_unlock(&w_sched.lock);
-        return !ends && await_orders(mp);
+        return mp->p != NULL;
 }
 
 /* ---- WEFT_DEBUG=migrate=1 -------------------------------------------------------------------- */
@@ -390,7 +430,8 @@ bool w_thread_swap(struct m *mp)
         w_sched.n_idle_m--;
         other->next_p = w_p_release(mp);
         other->next_spinning = false;
-        enlist_locked(mp);
+        mp->keeps_until = W_FOREVER;
+        w_thread_enlist_locked(mp);
         w_unlock(&w_sched.lock);
         w_note_wake(&other->note);
         return await_orders(mp);

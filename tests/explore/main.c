@@ -12,8 +12,7 @@
 
 static const struct explore_scenario *const groups[] = {
         litmus_scenarios, selftest_scenarios, note_scenarios, lock_scenarios, ring_scenarios,
-        ring_empty_scenarios,
-        parents_scenarios,
+        ring_empty_scenarios, parents_scenarios, wake_scenarios,
 };
 
 static const char usage[] =

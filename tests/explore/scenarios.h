@@ -15,6 +15,7 @@ extern const struct explore_scenario lock_scenarios[];
 extern const struct explore_scenario ring_scenarios[];
 extern const struct explore_scenario ring_empty_scenarios[];
 extern const struct explore_scenario parents_scenarios[];
+extern const struct explore_scenario wake_scenarios[];
 
 /* A set of outcomes. */
 #define SEEN(n) (UINT64_C(1) << (n))

@@ -32,7 +32,7 @@ static void tenant(void *arg)
         CHECK_EQ(fegetround(), FE_TONEAREST);
         CHECK(weft_local_get(key) == NULL);
         CHECK(strlen(w_g_cold(w_g())->name) == 0);
-        CHECK(w_g_cold(w_g())->fn == tenant);
+        CHECK(w_g_cold(w_g())->fn.plain == tenant);
         CHECK(w_g_cold(w_g())->arg == arg);
         if (w_xchg_rlx(&last_frame, (void *)(uintptr_t)&here) == (void *)(uintptr_t)&here)
                 w_add_rlx(&n_same_place, 1);

@@ -3,6 +3,11 @@ file(GLOB flow_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.c)
 # Tests of the scheduler run at one P, at two, and at more Ps than most build machines have CPUs.
 set(scheduler_tests child_first go inside locals migrate parallel run run_faults scale spawn
   succession unpark)
+list(APPEND scheduler_tests chan chan_bad chan_fair chan_linear chan_typed select select_more
+  select_scale)
+list(APPEND scheduler_tests scope scope_calls scope_nest scope_race)
+list(APPEND scheduler_tests sleep tick timer)
+list(APPEND scheduler_tests cond lifetime lines mutex once rwmutex sem sync_history wg)
 foreach(file ${flow_tests})
   string(REGEX REPLACE ".*/test_(.*)[.]c$" "\\1" subject ${file})
   if(subject STREQUAL soak)             # its long form is 10^9 submissions
@@ -24,6 +29,7 @@ check_language(CXX)
 if(CMAKE_CXX_COMPILER)
   enable_language(CXX)
   weft_add_tests(${CMAKE_CURRENT_LIST_DIR}/test_exceptions.cpp flow)
+  weft_add_tests(${CMAKE_CURRENT_LIST_DIR}/test_chan_cpp.cpp flow)
   target_sources(t_flow_exceptions PRIVATE ${CMAKE_CURRENT_LIST_DIR}/coroutine.c)
 else()
   message(WARNING "no C++ compiler: flow.exceptions is not built")

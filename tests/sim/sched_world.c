@@ -47,9 +47,12 @@ static bool work_waits(void)
                 return false;
         if (w_sched.globq.n)
                 return true;
-        for (uint32_t i = 0; i < w_sched.n_procs; i++)
-                if (has_work(w_sched.all_p[i]))
+        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+                const struct p *pp = w_sched.all_p[i];
+
+                if (has_work(pp) || (int64_t)MEMORY(&pp->timers.next_at) <= sim_now())
                         return true;
+        }
         return false;
 }
 
@@ -111,6 +114,10 @@ static void check_ms(void)
                         check_outside(mp), check_alone(mp);
                 n++;
         }
+        if (w_sched.keeper)
+                SIM_CHECK(!w_sched.keeper->p && w_list_empty(&w_sched.keeper->idle_link),
+                          "I6: the timekeeper M%u has a P or is in a list",
+                          w_sched.keeper->thread.id);
         SIM_CHECK(n_idle == w_sched.n_idle_m, "%u idle Ms, counted %u", n_idle, w_sched.n_idle_m);
         SIM_CHECK(n == w_sched.n_m, "%u Ms, counted %u", n, w_sched.n_m);
 }

@@ -5,9 +5,9 @@
  * What is checked, with the invariants of sched/sched.h by number. Between any two steps: every M
  * that is outside runs one goroutine with one P (I2, I7); idle Ms have neither (I6), idle Ps have
  * no work and no M (I9); lists agree with their counts; who stands in the global queue is RUNNABLE
- * and stands there once (I3); spinners are not more than Ps (I5); no work waits for 10 ms of
- * virtual time while a P is idle (I10). With the world stopped, by weft_check: I1 to I3, I5 to I9,
- * I11.
+ * and stands there once (I3); spinners are not more than Ps (I5); no work and no due timer waits
+ * for 10 ms of virtual time while a P is idle (I10). With the world stopped, by weft_check: I1 to
+ * I3, I5 to I9, I11.
  *
  * SPDX-License-Identifier: MIT
  */

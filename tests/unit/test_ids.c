@@ -165,12 +165,18 @@ TEST(batches_in_one_bucket_do_not_mix)
         w_ids_destroy();
 }
 
+static bool always(struct joiner *joiner)
+{
+        (void)joiner;
+        return true;
+}
+
 static void join(int64_t id, struct joiner *joiner)
 {
         struct g    *gp;
         struct lock *held;
 
-        joiner->id = id;
+        *joiner = (struct joiner){ .id = id, .claim = always };
         CHECK_EQ(w_id_find(id, &gp, &held), W_ID_ALIVE);
         w_id_join_locked(gp, joiner);
         w_unlock(held);

@@ -1,0 +1,98 @@
+/* chan/chan.h - struct chan: elements on their way, and who waits for them on either side.
+ *
+ * For the files of chan/ and for those who feed a channel from within (ticks, signals). PROTOCOL
+ * chan stands in chan/chan.c, PROTOCOL select in chan/select.c. The steps that both the plain calls
+ * and select take under the lock are in chan/step.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef W_CHAN_CHAN_H
+#define W_CHAN_CHAN_H
+
+#include "base/list.h"
+#include "base/lock.h"
+#include "sched/m.h"
+#include "wait/wake.h"
+
+enum { W_CHAN_INLINE = 64 };    /* bytes of buffer in the record itself */
+
+/* One party that waits, in the frame of its call or in its weft_case. Key: c the channel's lock,
+ * and after a won claim the winner until w_wake_up; i immutable while it waits. */
+struct chan_waiter {
+        struct list_node link;          /* c  in senders or receivers, or on no list */
+        struct waiter   *waiter;        /* i  whose word decides */
+        void            *elem;          /* i  to copy from or to; NULL: nothing is wanted */
+        uint32_t         verdict;       /* i  what to claim with */
+        int32_t          rc;            /* c  given by the winner: 0, or -EPIPE */
+};
+
+/* Those who wait on one side, oldest first. */
+struct chan_side {
+        struct list_node waiting;       /* c  struct chan_waiter */
+        w_atomic_u32     n;             /* a  [CH1] how many; stored under the lock */
+};
+
+/* Who puts elements in from within weft: told once, with no lock held, when nobody needs them any
+ * more: at the close or when the last reference goes, whichever is first. */
+struct chan_feeder {
+        void (*stop)(struct chan_feeder *feeder);
+};
+
+/* Key: c lock   i immutable   a edge named */
+struct chan {
+        struct queue_node   link;       /* the pool's while it is free; first, see base/records.h */
+        struct lock         lock;       /* class chan */
+        size_t              elem_size;  /* i */
+        size_t              cap;        /* i  elements */
+        char               *buffer;     /* i  cap elements; `room` if they fit there */
+        w_atomic_u64        n;          /* a  [CH1] elements in the buffer; stored under the lock */
+        size_t              head;       /* c  index of the oldest */
+        w_atomic_u32        closed;     /* a  [CH2] 0 -> 1, under the lock */
+        w_atomic_u32        n_refs;     /* a  [CH3] */
+        struct chan_side    receivers;
+        struct chan_side    senders;
+        struct chan_feeder *feeder;     /* c  NULL: none, or told already */
+        _Alignas(16) char   room[W_CHAN_INLINE];
+};
+
+/* The public name of the same thing. */
+struct weft_chan;
+
+W_INLINE struct chan *w_chan_of(struct weft_chan *c)
+{
+        return (struct chan *)(void *)c;
+}
+
+/* ---- memory.c -------------------------------------------------------------------------------- */
+
+/* A channel record with room for cap elements, all else uninitialised; NULL: no memory, or the
+ * sizes overflow. Context: any thread, a run is on; no lock held. */
+W_MUST_CHECK struct chan *w_chan_get(size_t elem_size, size_t cap);
+void w_chan_put(struct chan *c);
+
+/* ---- chan.c ---------------------------------------------------------------------------------- */
+
+/* One reference, or NULL. */
+W_MUST_CHECK struct chan *w_chan_new(size_t elem_size, size_t cap);
+void w_chan_ref(struct chan *c);
+void w_chan_unref(struct chan *c);
+/* 0, or -EPIPE: it was closed before. */
+int w_chan_close(struct chan *c);
+/* Before anyone else knows the channel. */
+void w_chan_feed(struct chan *c, struct chan_feeder *feeder);
+
+/* ---- send.c, recv.c -------------------------------------------------------------------------- */
+
+/* 0, -EPIPE, or -EAGAIN: no room, and nobody waits. Never waits itself, needs no P; what it wakes
+ * goes on after the lock was released. Context: any, also g0. */
+W_MUST_CHECK int w_chan_try_send(struct chan *c, const void *elem);
+W_MUST_CHECK int w_chan_try_recv(struct chan *c, void *elem);
+
+/* The same, and they wait; cancellable. */
+W_MUST_CHECK int w_chan_send(struct chan *c, const void *elem);
+W_MUST_CHECK int w_chan_recv(struct chan *c, void *elem);
+
+/* For ever, unless a scope strikes: what is done to no channel at all. */
+W_MUST_CHECK int w_chan_wait_for_ever(enum wait_reason reason);
+
+#endif

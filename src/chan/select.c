@@ -1,0 +1,272 @@
+/* chan/select.c - the first of several things that can go on.
+ *
+ * Called by   user code.
+ *
+ * PROTOCOL select
+ *
+ * Goal      exactly one case happens, chosen uniformly among those that can go on at one moment;
+ *           none does only if at one moment none could; nothing is allocated for any number of
+ *           cases, and waiting in line costs O(1) for each.
+ * Parties   selector; partners of each channel (plain calls and other selectors), enders of
+ *           goroutines, timer, scope.
+ * Words     the selector's wake word (PROTOCOL wake, wait/wake.c): ARMING, PARKED, verdict, which
+ *           is W_VERDICT_OTHER + the case's index. All else is under the channels' locks.
+ * Quick     1 looks at every case without a lock, as the try forms do; picks one that seems ready,
+ *           each as likely   2 locks its channel and does it; not ready any more: slow
+ * Slow      1 sorts cases by channel, once   2 begins the wait, if it may have to: scope, timer
+ *           3 locks every channel in address order, each once   4 picks again; one is ready: does
+ *           it, unlocks all, done   5 a default: unlocks all, done   6 puts a record in line for
+ *           every join, then for every channel case   7 unlocks all, on its own stack; still ARMING
+ *           8 parks: ARMING -> PARKED; refused if somebody has won meanwhile   9 takes every record
+ *           out, each under its lock   10 the verdict says what happened
+ * Partner   as in PROTOCOL chan: claims under the channel's lock; PARKED: won, copies, unlocks,
+ *           wakes. ARMING: won, copies, unlocks; the selector's park will be refused.
+ * Why one moment   quick: the case was ready when it was done, under its lock, and any that is
+ *           ready may be taken. Slow: with all locks held no channel changes; a goroutine that has
+ *           ended stays so, so joins, which are looked at meanwhile, were alive at the first look
+ *           at one if they were at the last.
+ * Why a partner may hand over in ARMING, unlike timers   it copies under the lock of its channel,
+ *           and the selector takes that lock in step 9 before it looks at the element or returns.
+ * Why no self-service   a selector's own records are not in line while it looks.
+ * Why no deadlock   locks are taken in address order, and no other lock but that of an id, which is
+ *           the last.
+ * Why a join that ends in step 6 is not missed   it is found ended there: the selector takes out
+ *           what it has put in line so far, which are joins only, and goes on with it. A claim that
+ *           another join's end made meanwhile hands nothing over and may be ignored.
+ * Rejected  locks held until the commit (as many unlocks on another's stack as there are cases);
+ *           a random permutation (one more word per case, and no better than counting those ready).
+ * Tests     flow/test_select*.c, flow/test_chan_linear.c, sim scenarios select_*, mutants select-*.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "chan/select.h"
+
+#include "chan/step.h"
+#include "chan/waiting.h"
+
+/* ---- What there is to do --------------------------------------------------------------------- */
+
+static int read_case(struct select *s, uint32_t i)
+{
+        struct select_case *cs = w_select_case(s, i);
+
+        switch (cs->kind) {
+        case WEFT_CASE_SEND:
+                if (cs->chan && cs->chan->elem_size && !cs->elem)
+                        return -EINVAL;
+                __attribute__((fallthrough));
+        case WEFT_CASE_RECV:
+                s->n_chans += cs->chan != NULL;
+                return 0;
+        case WEFT_CASE_JOIN:
+                s->n_joins++;
+                return 0;
+        case WEFT_CASE_AFTER:
+                s->has_after = true;
+                return 0;
+        case WEFT_CASE_DEFAULT:
+                if (!s->has_default)
+                        s->default_at = i;
+                s->has_default = true;
+                return 0;
+        default:
+                return cs->kind == WEFT_CASE_NONE ? 0 : -EINVAL;
+        }
+}
+
+static int read_cases(struct select *s)
+{
+        for (uint32_t i = 0; i < s->n; i++) {
+                int rc = read_case(s, i);
+
+                if (rc < 0)
+                        return rc;
+        }
+        return 0;
+}
+
+static int happened(const struct select *s, uint32_t i, int result)
+{
+        s->cases[i].result = result;
+        return (int)i;
+}
+
+/* ---- One channel ----------------------------------------------------------------------------- */
+
+static int the_only_chan(const struct select *s)
+{
+        uint32_t i = 0;
+
+        while (!w_case_has_chan(w_select_case(s, i)))
+                i++;
+        return (int)i;
+}
+
+/* One channel and nothing else but a default: the plain operation. */
+static int select_one(const struct select *s)
+{
+        uint32_t            i = (uint32_t)the_only_chan(s);
+        struct select_case *cs = w_select_case(s, i);
+        bool                sends = cs->kind == WEFT_CASE_SEND;
+        int                 rc;
+
+        if (s->has_default) {
+                rc = sends ? w_chan_try_send(cs->chan, cs->elem)
+                           : w_chan_try_recv(cs->chan, cs->elem);
+                if (rc == -EAGAIN)
+                        return happened(s, s->default_at, 0);
+        } else {
+                rc = sends ? w_chan_send(cs->chan, cs->elem) : w_chan_recv(cs->chan, cs->elem);
+                if (rc < 0 && rc != -EPIPE)
+                        return rc;
+        }
+        return happened(s, i, rc);
+}
+
+/* ---- Several --------------------------------------------------------------------------------- */
+
+/* One that seems ready, done if it is still: its index, or W_SELECT_NONE. */
+static int select_quick(const struct select *s)
+{
+        int picked = w_select_pick(s);
+
+        if (picked < 0)
+                return W_SELECT_NONE;
+        uint32_t            i = (uint32_t)picked;
+        struct select_case *cs = w_select_case(s, i);
+        struct waiter      *asleep = NULL;
+        bool                locked = w_case_has_chan(cs);
+
+        if (locked)
+                w_lock_quick(&cs->chan->lock);
+        int rc = w_select_do(s, i, &asleep);
+
+        if (locked)
+                w_chan_unlock_wake(cs->chan, asleep);
+        return rc == -EAGAIN ? W_SELECT_NONE : happened(s, i, rc);
+}
+
+/* With all locks held, which are released: as select_quick. */
+static int do_ready_unlock(const struct select *s, int picked)
+{
+        struct waiter *asleep = NULL;
+        int            rc = w_select_do(s, (uint32_t)picked, &asleep);
+
+        w_select_unlock_all(s);
+        if (asleep)
+                w_wake_up(asleep);
+        return rc == -EAGAIN ? W_SELECT_NONE : happened(s, (uint32_t)picked, rc);
+}
+
+static int select_default(struct select *s)
+{
+        for (;;) {
+                w_select_lock_all(s);
+                int picked = w_select_pick(s);
+
+                if (picked < 0)
+                        break;
+                int i = do_ready_unlock(s, picked);
+
+                if (i >= 0)
+                        return i;       /* else it picked one whose partners had all given up */
+        }
+        w_select_unlock_all(s);
+        return happened(s, s->default_at, 0);
+}
+
+/* When the first WEFT_AFTER is over; W_FOREVER: there is none. */
+static int64_t first_after(const struct select *s)
+{
+        int64_t least = W_FOREVER;
+
+        if (!s->has_after)
+                return W_FOREVER;
+        for (uint32_t i = 0; i < s->n; i++) {
+                struct select_case *cs = w_select_case(s, i);
+
+                if (cs->kind == WEFT_CASE_AFTER && cs->ns < least)
+                        least = cs->ns;
+        }
+        return w_time_after(w_os_now(), least);
+}
+
+static int select_wait(struct select *s)
+{
+        struct wait w;
+        int         i;
+
+        w_wait_begin(&w, first_after(s), W_CANCELLABLE);
+        w.waiter.sole = false;          /* several can find it */
+        do {
+                w_select_lock_all(s);
+                int picked = w_select_pick(s);
+
+                i = picked < 0 ? w_select_wait_unlock(s, &w) : do_ready_unlock(s, picked);
+        } while (i == W_SELECT_NONE);
+        w_wait_end(&w);
+        return i;
+}
+
+static int select_any(struct select *s)
+{
+        if (!s->has_default) {
+                int rc = w_wait_refused();
+
+                if (rc < 0)
+                        return rc;
+        }
+        if (s->n_chans == 1 && s->n_joins == 0 && !s->has_after)
+                return select_one(s);
+        int i = select_quick(s);
+
+        if (i >= 0)
+                return i;
+        w_select_sort(s);
+        return s->has_default ? select_default(s) : select_wait(s);
+}
+
+/* ---- Public ---------------------------------------------------------------------------------- */
+
+W_EXPORT int weft_select(weft_case *cases, size_t n)
+{
+        struct select s = { .cases = cases, .n = (uint32_t)n };
+
+        if (n > INT_MAX - W_VERDICT_OTHER || (n > 0 && !cases))
+                return -EINVAL;
+        if (W_UNLIKELY(!w_call_begin()))
+                return -ESHUTDOWN;
+        W_ENTER();
+        int rc = read_cases(&s);
+
+        if (rc == 0)
+                rc = select_any(&s);
+        W_LEAVE();
+        w_call_end();
+        return rc;
+}
+
+W_EXPORT void weft_case_recv(weft_case *out, weft_chan *c, void *elem)
+{
+        *out = WEFT_RECV(c, elem);
+}
+
+W_EXPORT void weft_case_send(weft_case *out, weft_chan *c, const void *elem)
+{
+        *out = WEFT_SEND(c, elem);
+}
+
+W_EXPORT void weft_case_join(weft_case *out, int64_t id)
+{
+        *out = WEFT_JOIN(id);
+}
+
+W_EXPORT void weft_case_after(weft_case *out, int64_t ns)
+{
+        *out = WEFT_AFTER(ns);
+}
+
+W_EXPORT void weft_case_default(weft_case *out)
+{
+        *out = WEFT_DEFAULT;
+}

@@ -1,0 +1,146 @@
+/* chan/select_wait.c - in line everywhere, asleep once, and out of every line again.
+ *
+ * Called by   select.c.
+ * Protocols   cites select (chan/select.c), wake (wait/wake.c), ids (sched/ids.c).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/assert.h"
+#include "base/window.h"
+#include "chan/select.h"
+#include "chan/step.h"
+
+static struct chan_side *side_of(const struct select_case *cs)
+{
+        return cs->kind == WEFT_CASE_SEND ? &cs->chan->senders : &cs->chan->receivers;
+}
+
+/* ---- Into line ------------------------------------------------------------------------------- */
+
+/* Takes out the joins of the first n cases. */
+static void leave_joins(const struct select *s, uint32_t n)
+{
+        for (uint32_t i = 0; s->n_joins > 0 && i < n; i++) {
+                struct select_case *cs = w_select_case(s, i);
+
+                if (cs->kind == WEFT_CASE_JOIN)
+                        w_id_unjoin(&cs->joining.joiner);
+        }
+}
+
+/* W_SELECT_NONE, or the index of one that has ended since, with its result; no join is in line
+ * then. */
+static int line_up_joins(const struct select *s, struct wait *w)
+{
+        for (uint32_t i = 0; s->n_joins > 0 && i < s->n; i++) {
+                struct select_case *cs = w_select_case(s, i);
+                struct lock        *held;
+
+                if (cs->kind != WEFT_CASE_JOIN)
+                        continue;
+                cs->joining.waiter = &w->waiter;
+                cs->joining.verdict = W_VERDICT_OTHER + i;
+                int rc = w_join_begin_lock(&cs->joining, cs->id, &held);
+
+                if (rc == -EAGAIN) {
+                        w_unlock(held);
+                        continue;
+                }
+                leave_joins(s, i);
+                s->cases[i].result = rc;
+                return (int)i;
+        }
+        return W_SELECT_NONE;
+}
+
+static void line_up_chans(const struct select *s, struct wait *w)
+{
+        for (uint32_t k = 0; k < s->n_chans; k++) {
+                uint32_t            i = w_select_case(s, k)->order;
+                struct select_case *cs = w_select_case(s, i);
+
+                cs->in_line = (struct chan_waiter){ .waiter = &w->waiter, .elem = cs->elem,
+                                                    .verdict = W_VERDICT_OTHER + i };
+                w_chan_enqueue(side_of(cs), &cs->in_line);
+        }
+}
+
+/* ---- Out of line ----------------------------------------------------------------------------- */
+
+/* Every lock is taken, also of the channel where the wait has ended: whoever still looks at one of
+ * the records, or copies an element, holds it. */
+static void leave_chans(const struct select *s)
+{
+        struct chan *locked = NULL;
+
+        for (uint32_t k = 0; k < s->n_chans; k++) {
+                struct select_case *cs = w_select_case(s, w_select_case(s, k)->order);
+
+                if (cs->chan != locked) {
+                        if (locked)
+                                w_unlock_quick(&locked->lock);
+                        locked = cs->chan;
+                        w_lock_quick(&locked->lock);
+                }
+                w_chan_unlink(side_of(cs), &cs->in_line);
+        }
+        if (locked)
+                w_unlock_quick(&locked->lock);
+}
+
+/* ---- The wait -------------------------------------------------------------------------------- */
+
+/* The WEFT_AFTER that was over first. */
+static int after_case(const struct select *s)
+{
+        int first = W_SELECT_NONE;
+
+        for (uint32_t i = 0; i < s->n; i++) {
+                struct select_case *cs = w_select_case(s, i);
+
+                if (cs->kind == WEFT_CASE_AFTER &&
+                    (first < 0 || cs->ns < w_select_case(s, (uint32_t)first)->ns))
+                        first = (int)i;
+        }
+        W_CHECK(first >= 0, "a select without a time-out timed out");
+        s->cases[first].result = 0;
+        return first;
+}
+
+static int what_happened(const struct select *s, const struct wait *w, uint32_t verdict)
+{
+        if (W_UNLIKELY(verdict < W_VERDICT_OTHER)) {
+                int rc = w_wait_error(w, verdict);
+
+                return rc == -ETIME ? after_case(s) : rc;
+        }
+        uint32_t            i = verdict - W_VERDICT_OTHER;
+        struct select_case *cs = w_select_case(s, i);
+
+        W_CHECK(i < s->n, "a select of %u cases was ended by case %u", s->n, i);
+        s->cases[i].result = cs->kind == WEFT_CASE_JOIN ? 0 : cs->in_line.rc;
+        return (int)i;
+}
+
+static void nothing(void *arg)
+{
+        (void)arg;
+}
+
+int w_select_wait_unlock(struct select *s, struct wait *w)
+{
+        int ended = line_up_joins(s, w);
+
+        if (ended >= 0) {
+                w_select_unlock_all(s);
+                return ended;
+        }
+        line_up_chans(s, w);
+        w_select_unlock_all(s);
+        W_WINDOW("select-before-park");
+        uint32_t verdict = w_wait_park(w, W_WAIT_SELECT, nothing, NULL);
+
+        leave_chans(s);
+        leave_joins(s, s->n);
+        return what_happened(s, w, verdict);
+}

@@ -1,0 +1,126 @@
+/* chan/send.c - into a channel.
+ *
+ * Called by   user code, select with one case, ticks.
+ * Protocols   cites chan (chan/chan.c), wake (wait/wake.c).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "chan/step.h"
+#include "chan/waiting.h"
+
+#include "weft.h"
+
+/* In a scope, or on a thread that is not weft's: what else may end the wait has to be told first,
+ * with no lock held. Then everything is to be looked at anew. */
+static W_NOINLINE int send_wait_shared(struct chan *c, const void *elem)
+{
+        struct wait    w;
+        struct waiter *asleep;
+
+        w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
+        w_lock_quick(&c->lock);
+        int rc = w_chan_send_locked(c, elem, &asleep);
+
+        if (rc == -EAGAIN)
+                return w_chan_wait_unlock(c, &w, &c->senders, (void *)(uintptr_t)elem,
+                                          W_WAIT_CHAN_SEND);
+        w_chan_unlock_wake(c, asleep);
+        w_wait_end(&w);
+        return rc;
+}
+
+/* Nothing to be had at the first look; the lock is held, and released in every case. */
+static W_NOINLINE int send_wait_unlock(struct chan *c, const void *elem)
+{
+        if (W_LIKELY(w_wait_is_plain()))
+                return w_chan_wait_plain_unlock(c, &c->senders, (void *)(uintptr_t)elem,
+                                                W_WAIT_CHAN_SEND);
+        w_unlock_quick(&c->lock);
+        return send_wait_shared(c, elem);
+}
+
+W_INLINE int send(struct chan *c, const void *elem)
+{
+        struct waiter *asleep;
+        int            rc = w_wait_refused();
+
+        if (W_UNLIKELY(rc < 0))
+                return rc;
+        w_lock_quick(&c->lock);
+        rc = w_chan_send_locked(c, elem, &asleep);
+        if (rc == -EAGAIN)
+                return send_wait_unlock(c, elem);
+        w_chan_unlock_wake(c, asleep);
+        return rc;
+}
+
+int w_chan_send(struct chan *c, const void *elem)
+{
+        return send(c, elem);
+}
+
+int w_chan_try_send(struct chan *c, const void *elem)
+{
+        struct waiter *asleep;
+
+        if (w_chan_send_would_wait(c))
+                return -EAGAIN;
+        w_lock_quick(&c->lock);
+        int rc = w_chan_send_locked(c, elem, &asleep);
+
+        w_chan_unlock_wake(c, asleep);
+        return rc;
+}
+
+/* ---- Public ---------------------------------------------------------------------------------- */
+
+/* -EINVAL: an element of some size, and no place to take it from. */
+W_INLINE bool lacks_elem(const struct chan *c, const void *elem)
+{
+        return W_UNLIKELY(!elem) && c && c->elem_size > 0;
+}
+
+/* No channel, or not a thread of weft's, or no element. */
+static W_NOINLINE int send_unusual(struct chan *c, const void *elem)
+{
+        if (lacks_elem(c, elem))
+                return -EINVAL;
+        if (!w_call_begin())
+                return -ESHUTDOWN;
+        W_ENTER();
+        int rc = c ? send(c, elem) : w_chan_wait_for_ever(W_WAIT_CHAN_SEND);
+
+        W_LEAVE();
+        w_call_end();
+        return rc;
+}
+
+W_EXPORT int weft_chan_send(weft_chan *ch, const void *elem)
+{
+        struct chan *c = w_chan_of(ch);
+        struct m    *mp = w_m();
+
+        if (W_UNLIKELY(!c || !mp || !elem))
+                return send_unusual(c, elem);
+        uint32_t before = w_enter_on(mp);
+        int      rc = send(c, elem);
+
+        w_leave(before);
+        return rc;
+}
+
+W_EXPORT int weft_chan_try_send(weft_chan *ch, const void *elem)
+{
+        struct chan *c = w_chan_of(ch);
+
+        if (lacks_elem(c, elem))
+                return -EINVAL;
+        if (W_UNLIKELY(!w_call_begin()))
+                return -ESHUTDOWN;
+        W_ENTER();
+        int rc = W_LIKELY(c != NULL) ? w_chan_try_send(c, elem) : -EAGAIN;
+
+        W_LEAVE();
+        w_call_end();
+        return rc;
+}

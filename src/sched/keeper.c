@@ -1,0 +1,156 @@
+/* sched/keeper.c - the timekeeper: among the Ms that sleep, one wakes for the next timer.
+ *
+ * Called by   thread (an M goes to sleep, or is wanted), timers (an earlier one was armed), find.
+ * Protocols   cites idle (sched/idle.c), timers (sched/timers.c), threads (sched/thread.c).
+ *
+ * PROTOCOL keeper
+ *
+ * Goal      with a P idle and a timer armed, some M is awake, or wakes, when it is due.
+ * Parties   sleeper (an M without a P, on its way to sleep), keeper (the sleeper that has a time to
+ *           wake), teller (has armed a timer that became the first of its heap).
+ * Words     next_at of each heap; keeper under sched.lock; keeper_until: when it wakes, W_FOREVER
+ *           if there is none.
+ * Sleeper   under sched.lock, its P given up before: 1 [TM2] full fence   2 the first timer of all;
+ *           the keeper wakes no later: sleep   3 it is due, and a P is idle: take it and look
+ *           4 due, but every P is busy: W_ATTENTION_DUE sends its owner through g0; go on with the
+ *           first later one   5 relieve the keeper, who becomes a plain sleeper; keeper_until :=
+ *           the first
+ * Keeper    is in no list of idle Ms: it is taken for other work only if no other thread is to be
+ *           had. Its time comes: lock; still keeper: keeper_until := none, and it begins again as a
+ *           sleeper
+ * Teller    1 next_at (under the heap's lock)   2 [TM2] full fence   3 keeper_until is no later:
+ *           done   4 no keeper: wakes an M as for work, PROTOCOL idle   5 lock; takes the keeper's
+ *           office away, keeper_until := none, and wakes it; it begins again as a sleeper
+ * Late teller   an M on g0 with its P does not tell at once: it notes `untold`. If it finds a
+ *           goroutine to run it tells then; if it finds none it is a sleeper itself.
+ * Edges     [TM2] next_at <-> keeper_until   teller's fence <-> sleeper's fence
+ *           Towards n_spinning and n_idle_p, next_at is work: ID1 and ID2 of PROTOCOL idle
+ * Why nothing is lost   whoever makes keeper_until later goes through the sleeper's fence before it
+ *           looks at the timers. Of it and a teller, one sees the other's word: the sleeper sees
+ *           the timer, or the teller sees that the keeper wakes too late, or that there is none.
+ *           Without a keeper the teller acts as a submitter, and every M that gives a P up passes
+ *           ID1 or ID2 before it comes here. Who relieves the keeper makes keeper_until earlier,
+ *           which loses nothing. Timers of a P that is not idle are seen by its owner: it goes
+ *           through the search before it gives the P up, and every 61st tick.
+ * While the world is stopped no P is idle and nobody keeps the time; the start wakes one to look.
+ * Rejected  every idle M wakes for the next timer (a herd); a thread for this alone (one more).
+ * Tests     sim scenarios timers_*, mutants timers-*, flow/test_sleep.c.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sched/keeper.h"
+
+#include "base/assert.h"
+#include "sched/sched.h"
+
+static int64_t keeper_until(void)
+{
+        return (int64_t)w_load_rlx(&w_sched.keeper_until);        /* guarded by TM2 and the lock */
+}
+
+struct m *w_keeper_take_locked(void)
+{
+        W_ASSERT(w_lock_held(W_LOCK_sched));
+        struct m *mp = w_sched.keeper;
+
+        w_sched.keeper = NULL;
+        w_store_rlx(&w_sched.keeper_until, W_FOREVER);            /* guarded by the lock */
+        return mp;
+}
+
+/* Takes the office from a keeper that sleeps for too long; false: no need to any more. */
+static bool take_late_keeper(int64_t first, struct m **out)
+{
+        w_lock(&w_sched.lock);
+        bool late = keeper_until() > first;
+
+        *out = late ? w_keeper_take_locked() : NULL;
+        w_unlock(&w_sched.lock);
+        return late;
+}
+
+void w_keeper_tell(int64_t first)
+{
+        struct m *mp = NULL;
+
+        w_fence_full();                                           /* [TM2] */
+        int64_t until = keeper_until();
+
+        if (until <= first || (until != W_FOREVER && !take_late_keeper(first, &mp)))
+                return;
+        if (mp)
+                w_note_wake(&mp->note);         /* without a P: it begins again */
+        else
+                w_wake_one();
+}
+
+/* Whoever owns a timer that is due and runs goroutines: through g0 at its next switch. */
+static void hurry(int64_t now)
+{
+        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+                struct p *pp = w_sched.all_p[i];
+
+                if (w_timers_next_at(&pp->timers) <= now)
+                        w_or_rlx(&pp->attention, W_ATTENTION_DUE);      /* hint */
+        }
+}
+
+/* Old and new keeper change places under the lock: the old one is a plain sleeper, and finds out
+ * when its time comes. */
+static void relieve_locked(struct m *mp, int64_t until)
+{
+        struct m *old = w_sched.keeper;
+
+        W_ASSERT(old != mp);
+        if (old)
+                w_thread_enlist_locked(old);
+        w_sched.keeper = mp;
+        mp->keeps_until = until;
+        w_store_rlx(&w_sched.keeper_until, (uint64_t)until);      /* guarded by TM2 and the lock */
+}
+
+/* Something is due: mp takes an idle P to see to it, if there is one. */
+static bool look_locked(struct m *mp)
+{
+        struct p *pp = w_idle_p_get_locked();
+
+        if (!pp)
+                return false;
+        w_p_acquire(mp, pp);
+        w_spin_begin(mp);
+        return true;
+}
+
+bool w_keeper_begin_locked(struct m *mp)
+{
+        mp->keeps_until = W_FOREVER;
+        if (w_load_rlx(&w_sched.stopping))                        /* guarded by the lock */
+                return false;
+        w_fence_full();                                           /* [TM2] */
+        int64_t first = w_timers_first(INT64_MIN);
+
+        if (first >= keeper_until())
+                return false;
+        int64_t now = w_os_now();
+
+        if (first <= now) {
+                if (look_locked(mp))
+                        return true;
+                hurry(now);
+                first = w_timers_first(now);
+        }
+        if (first < keeper_until())
+                relieve_locked(mp, first);
+        return false;
+}
+
+bool w_keeper_time_up(struct m *mp)
+{
+        w_lock(&w_sched.lock);
+        bool was = w_sched.keeper == mp;
+
+        if (was)
+                (void)w_keeper_take_locked();
+        w_unlock(&w_sched.lock);
+        return was;
+}

@@ -1,0 +1,231 @@
+/* scope/scope.c - scopes as programs see them: open, children, cancel, close, shield.
+ *
+ * Called by   user code; sched/exit.c at the end of a goroutine that was started in a scope.
+ * Protocols   cites scopes (wait/scopes.c), wake (wait/wake.c).
+ *
+ * A shield hides the scopes that were open when it began. One that is opened behind it counts, and
+ * is the root of a tree of its own: what strikes outside does not reach it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "wait/scopes.h"
+
+#include "base/assert.h"
+#include "os/os.h"
+#include "wait/wait.h"
+
+#include "weft.h"
+
+#include <errno.h>      /* -Exxx */
+
+_Static_assert(sizeof(struct scope) <= sizeof(weft_scope), "weft_scope is too small");
+_Static_assert(_Alignof(struct scope) <= _Alignof(weft_scope), "weft_scope is aligned too little");
+
+/* Mixed with the address, so that a copy of an open scope is not one. */
+#define MAGIC_OPEN   UINT64_C(0x77656674206f7065)
+#define MAGIC_CLOSED UINT64_C(0x7765667420636c6f)
+
+enum { LOOK_BACK = 32 };        /* of an opener's scopes, for one that is opened again */
+
+static bool is_open(const struct scope *s)
+{
+        return s->magic == (MAGIC_OPEN ^ (uintptr_t)s);
+}
+
+/* The scope behind a public one that has to be open. */
+static struct scope *open_scope(weft_scope *public, const char *call)
+{
+        struct scope *s = (struct scope *)(void *)public;
+
+        W_CHECK(is_open(s), "%s: scope %p is not open", call, (void *)s);
+        return s;
+}
+
+/* ---- Children -------------------------------------------------------------------------------- */
+
+/* The opener is inside, each child, and whoever has opened a scope within. */
+static bool is_inside(const struct g *gp, const struct scope *s)
+{
+        for (const struct scope *at = gp ? gp->scope : NULL; at; at = at->outer)
+                if (at == s)
+                        return true;
+        return false;
+}
+
+static int64_t start_child(struct scope *s, int (*fn)(void *), void *arg, void *created_at)
+{
+        int rc = w_scope_child_begin(s);
+
+        if (rc < 0)
+                return rc;
+        int64_t id = w_spawn_in_scope(s, fn, arg, created_at);
+
+        if (id < 0)
+                w_scope_child_undo(s);
+        return id;
+}
+
+/* ---- Open and close -------------------------------------------------------------------------- */
+
+static int64_t deadline_after(int64_t timeout)
+{
+        if (timeout == WEFT_FOREVER)
+                return W_FOREVER;
+        return w_time_after(w_os_now(), timeout > 0 ? timeout : 0);
+}
+
+/* s may hold anything, so only the opener's own chain can tell. */
+static void check_not_open(const struct g *gp, const struct scope *s)
+{
+        const struct scope *at = gp->scope;
+
+        for (int i = 0; at && i < LOOK_BACK; i++, at = at->outer)
+                W_CHECK(at != s, "weft_scope_open: scope %p is open already", (const void *)s);
+}
+
+static void unlock_tree(void *lock)
+{
+        w_unlock(lock);
+}
+
+/* Not cancellable, and not to be refused: the children use what the opener owns. */
+static void wait_for_children(struct scope *s)
+{
+        struct wait w;
+
+        w_wait_begin(&w, W_FOREVER, W_UNCANCELLABLE);
+        w_lock(s->lock);
+        if (s->n_running > 0) {
+                s->closer = &w;
+                (void)w_wait_park(&w, W_WAIT_SCOPE_CLOSE, unlock_tree, s->lock);
+        } else {
+                w_unlock(s->lock);
+        }
+        w_wait_end(&w);
+}
+
+static int close_scope(struct scope *s)
+{
+        w_lock(s->lock);
+        if (s->n_running > 0) {
+                w_unlock(s->lock);
+                wait_for_children(s);
+                w_lock(s->lock);
+        }
+        int rc = s->first_error;
+
+        w_scope_leave_unlock(s);
+        s->magic = MAGIC_CLOSED ^ (uintptr_t)s;
+        return rc;
+}
+
+/* ---- Public ---------------------------------------------------------------------------------- */
+
+W_EXPORT int weft_scope_open(weft_scope *public, int64_t timeout)
+{
+        struct scope *s = (struct scope *)(void *)public;
+        struct g     *gp = w_g();
+
+        if (!s)
+                return -EINVAL;
+        if (!gp)
+                return w_run_is_on() ? -EPERM : -ESHUTDOWN;
+        W_ENTER();
+        check_not_open(gp, s);
+        s->head = (struct scope_head){ w_scope_strike, w_scope_child_end };
+        w_scope_enter(s, gp, deadline_after(timeout));
+        s->magic = MAGIC_OPEN ^ (uintptr_t)s;
+        W_LEAVE();
+        return 0;
+}
+
+W_EXPORT int64_t weft_scope_go(weft_scope *public, int (*fn)(void *), void *arg)
+{
+        if (!public || !fn)
+                return -EINVAL;
+        W_ENTER();
+        struct scope *s = open_scope(public, "weft_scope_go");
+
+        W_CHECK(is_inside(w_g(), s), "weft_scope_go: the caller is not inside scope %p", (void *)s);
+        int64_t id = start_child(s, fn, arg, __builtin_return_address(0));
+
+        W_LEAVE();
+        return id;
+}
+
+W_EXPORT void weft_scope_cancel(weft_scope *public)
+{
+        if (!public || !w_guest_begin())
+                return;
+        W_ENTER();
+        w_scope_strike(open_scope(public, "weft_scope_cancel"), 0);
+        W_LEAVE();
+        w_guest_end();
+}
+
+W_EXPORT int weft_scope_close(weft_scope *public)
+{
+        struct g *gp = w_g();
+
+        if (!public)
+                return -EINVAL;
+        if (!gp)
+                return w_run_is_on() ? -EPERM : -ESHUTDOWN;
+        W_ENTER();
+        struct scope *s = open_scope(public, "weft_scope_close");
+
+        W_CHECK(s->owner == gp, "weft_scope_close: scope %p was opened by another goroutine",
+                (void *)s);
+        W_CHECK(gp->scope == s, "weft_scope_close: scope %p closed out of order, %p is inside it",
+                (void *)s, (void *)gp->scope);
+        int rc = close_scope(s);
+
+        W_LEAVE();
+        return rc;
+}
+
+W_EXPORT int weft_scope_status(const weft_scope *public)
+{
+        const struct scope *s = (const struct scope *)(const void *)public;
+
+        if (!s)
+                return -EINVAL;
+        if (s->magic == (MAGIC_CLOSED ^ (uintptr_t)s))
+                return s->last_status;
+        W_CHECK(is_open(s), "weft_scope_status: scope %p is not open", (const void *)s);
+        W_ENTER();
+        int rc = w_scope_status(s);
+
+        W_LEAVE();
+        return rc;
+}
+
+W_EXPORT int weft_cancelled(void)
+{
+        if (!w_g())
+                return w_run_is_on() ? 0 : -ESHUTDOWN;
+        W_ENTER();
+        int rc = w_wait_refused();
+
+        W_LEAVE();
+        return rc;
+}
+
+/* A thread that is not weft's is in no scope: there is nothing to hide. */
+W_EXPORT void weft_shield_begin(void)
+{
+        struct g *gp = w_g();
+
+        if (gp)
+                w_g_cold(gp)->n_shields++;
+}
+
+W_EXPORT void weft_shield_end(void)
+{
+        struct g *gp = w_g();
+
+        if (!gp)
+                return;
+        W_CHECK(w_g_cold(gp)->n_shields > 0, "weft_shield_end without a shield in this scope");
+        w_g_cold(gp)->n_shields--;
+}

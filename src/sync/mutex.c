@@ -1,0 +1,290 @@
+/* sync/mutex.c - mutual exclusion between goroutines, and threads that are not weft's.
+ *
+ * Called by   user code; sync/cond.c.
+ * Protocols   cites table (wait/table.c), wake (wait/wake.c).
+ *
+ * PROTOCOL mutex
+ *
+ * Goal      one holder; lock and unlock of a free mutex are one read-modify-write each; nobody who
+ *           waits is forgotten, nor overtaken for much longer than 1 ms; after an unlock has let
+ *           others have it, it does not touch the mutex.
+ * Parties   taker, holder, waiter (in the table), looker (a taker that spins, or was woken).
+ * Words     word: LOCKED; QUEUED: there may be waiters; WOKEN: there is a looker, an unlock need
+ *           not wake one more; STARVING: the mutex is handed over, not released.
+ * Taker     1 CAS 0 -> LOCKED [MX1]   2 sees it free: CAS LOCKED in, a looker takes WOKEN out [MX1]
+ *           3 held, another P may be running the holder, nothing else to run here: a few pauses,
+ *           with WOKEN set if there are waiters; then 2   4 under the bucket's lock: still LOCKED:
+ *           CAS QUEUED in and WOKEN out; waits, behind all others, but in front if it was woken
+ *           before. Woken: a looker, at 2; or the mutex was handed to it
+ * Holder    1 CAS LOCKED -> 0 [MX1]   2 no waiter, or a looker: CAS LOCKED out [MX1]
+ *           3 under the bucket's lock: CAS LOCKED out and WOKEN in, QUEUED out if one waits only
+ *           [MX1]; wakes the first
+ * Starving  a waiter that was woken and finds the mutex taken again 1 ms after it began to wait
+ *           sets STARVING when it queues. Then 3 of the holder leaves LOCKED in and tells the
+ *           waiter that it is the holder. Takers queue. The last in line ends it, and so does one
+ *           that waited for less than 1 ms.
+ * Edges     [MX1] the section   holder: word CAS-release -> taker: word CAS-acquire
+ *           A hand-over is ordered by the wake.
+ * Why nobody is forgotten   QUEUED is set under the bucket's lock with LOCKED in the same word, so
+ *           the holder's unlock sees it. It wakes nobody only if WOKEN is set: then a looker looks
+ *           at the word after this unlock; it takes the mutex, without WOKEN, and its own unlock
+ *           wakes; or it queues, without WOKEN, while another one holds it.
+ * Why every waiter takes WOKEN out   a goroutine that was woken may never run again because the
+ *           run ends; who queues afterwards does not rely on it, and who queued before is woken at
+ *           the end of the run (PROTOCOL table). It costs one wake too many at most.
+ * Lifetime  the holder's CAS is the last that it does to the word. See PROTOCOL table.
+ * Rejected  handing over always (every section costs a switch); waiters counted in the word (they
+ *           must be counted down after the unlock).
+ * Tests     flow/test_mutex.c, flow/test_sync_history.c, flow/test_lifetime.c, sim scenarios
+ *           sync_mutex, sync_dropped, mutants sync-mutex-*; windows mutex-before-queue,
+ *           mutex-before-wake.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/assert.h"
+#include "base/window.h"
+#include "sched/sched.h"
+#include "wait/table.h"
+#include "wait/wait.h"
+
+#include "weft.h"
+
+#include <errno.h>      /* -Exxx */
+
+enum { LOCKED = 1, QUEUED = 2, WOKEN = 4, STARVING = 8 };
+
+enum { LOOK_AGAIN = W_VERDICT_OTHER, HANDED_OVER };     /* verdicts */
+
+enum {
+        STARVING_NS = 1000000,
+#if defined(W_HOOKED)
+        LOOKS = 1,              /* an engine chooses who runs: waiting only makes runs longer */
+        PAUSES = 0,
+#else
+        /* The pauses between two looks are long on purpose: while one P pauses the other goes
+         * through many short sections with the word in its own cache. */
+        LOOKS = 4,
+        PAUSES = 30,
+#endif
+};
+
+struct mutex {
+        w_atomic_u64 word;      /* a  [MX1] */
+        uint64_t     reserved;
+};
+
+_Static_assert(sizeof(weft_mutex) == sizeof(struct mutex), "fixed for ever");
+
+static struct mutex *mutex_of(weft_mutex *m)
+{
+        return (struct mutex *)(void *)m;
+}
+
+/* ---- Lock ------------------------------------------------------------------------------------ */
+
+struct taker {
+        struct mutex *mutex;
+        bool          awake;    /* a looker: WOKEN may be there for its sake */
+        bool          starving;
+        int           n_looks;
+        int64_t       since;    /* when it first queued; 0: not yet */
+};
+
+/* Worth while only if the holder may be running and nobody here could. */
+static bool may_look(const struct taker *t)
+{
+        struct p *pp = w_p();
+
+        if (t->n_looks >= LOOKS || !pp || w_sched.n_procs == 1)
+                return false;
+        uint32_t not_busy = w_load_rlx(&w_sched.n_idle_p) + w_load_rlx(&w_sched.n_spinning); // hint
+
+        return not_busy + 1 < w_sched.n_procs && w_p_has_no_work(pp);
+}
+
+static void look_later(struct taker *t, uint64_t seen)
+{
+        if (!t->awake && (seen & (QUEUED | WOKEN)) == QUEUED)
+                t->awake = w_cas_rlx(&t->mutex->word, &seen, seen | WOKEN);     /* hint */
+        for (int i = 0; i < PAUSES; i++)
+                w_cpu_pause();
+        t->n_looks++;
+}
+
+/* True: has it. */
+static bool take(struct taker *t)
+{
+        uint64_t seen = w_load_rlx(&t->mutex->word);              /* guarded by the CAS */
+
+        for (;;) {
+                if (!(seen & LOCKED)) {
+                        uint64_t mine = (t->awake ? seen & ~(uint64_t)WOKEN : seen) | LOCKED;
+
+                        if (w_cas_acq(&t->mutex->word, &seen, mine))      /* [MX1] */
+                                return true;
+                        continue;
+                }
+                if (seen & STARVING || !may_look(t))
+                        return false;
+                look_later(t, seen);
+                seen = w_load_rlx(&t->mutex->word);               /* guarded by the CAS */
+        }
+}
+
+/* Under the lock of the bucket. False: it is free, there is nothing to wait for. */
+static bool announce(struct taker *t)
+{
+        uint64_t seen = w_load_rlx(&t->mutex->word);              /* guarded by the CAS */
+
+        while (seen & LOCKED) {
+                uint64_t mine = (seen & ~(uint64_t)WOKEN) | QUEUED | (t->starving ? STARVING : 0);
+
+                if (w_cas_rlx(&t->mutex->word, &seen, mine))      /* guarded by the bucket's lock */
+                        return true;
+        }
+        return false;
+}
+
+static void note_time(struct taker *t)
+{
+        if (t->since == 0)
+                t->since = w_os_now();
+        else if (!t->starving)
+                t->starving = w_os_now() - t->since > STARVING_NS;
+}
+
+/* Handed over: whoever came soon enough ends the starvation. It holds the mutex. */
+static void take_over(struct taker *t)
+{
+        if (w_os_now() - t->since < STARVING_NS)
+                w_and_rlx(&t->mutex->word, ~(uint64_t)STARVING);  /* hint */
+}
+
+/* True: has it. False: to look again. */
+static bool queue(struct taker *t)
+{
+        struct wait   w;
+        struct place  place;
+        bool          again = t->since != 0;
+
+        note_time(t);
+        w_wait_begin(&w, W_FOREVER, W_WITHOUT_RUN);
+        w_place_init(&place, w_table_key(t->mutex, 0), &w.waiter);
+        place.recheck = true;
+        W_WINDOW("mutex-before-queue");
+        struct bucket *b = w_table_lock(place.key);
+
+        if (!announce(t)) {
+                w_table_unlock(b);
+                w_wait_end(&w);
+                return false;
+        }
+        if (again)
+                w_table_push(b, &place);
+        else
+                w_table_append(b, &place);
+        uint32_t verdict = w_wait_park(&w, W_WAIT_MUTEX, w_table_unlock, b);
+
+        w_wait_end(&w);
+        t->awake = true;
+        if (verdict != HANDED_OVER)
+                return false;
+        take_over(t);
+        return true;
+}
+
+static W_NOINLINE void lock_slow(struct mutex *m)
+{
+        struct taker t = { .mutex = m };
+
+        W_ENTER();
+        while (!take(&t) && !queue(&t))
+                t.n_looks = 0;
+        W_LEAVE();
+}
+
+/* ---- Unlock ---------------------------------------------------------------------------------- */
+
+/* Under the lock of the bucket: changes the word for the last time; whom to wake, claimed. */
+static struct waiter *pass_on(struct mutex *m, struct bucket *b, bool run)
+{
+        struct place *first = w_table_first(b, w_table_key(m, 0), run);
+        uint64_t      seen = w_load_rlx(&m->word);                /* guarded by the CAS */
+        uint64_t      more = first && w_table_has_more(first) ? QUEUED : 0;
+        uint64_t      mine;
+        bool          hand_over, wake;
+
+        do {
+                hand_over = first && seen & STARVING;
+                wake = first && (hand_over || !(seen & WOKEN));
+                if (hand_over)
+                        mine = LOCKED | more | (more ? STARVING : 0);
+                else if (wake)
+                        mine = more | WOKEN;
+                else
+                        mine = first ? seen & ~(uint64_t)LOCKED : 0;
+        } while (!w_cas_rel(&m->word, &seen, mine));              /* [MX1] */
+        if (!wake)
+                return NULL;
+        w_table_remove(b, first);
+        enum claim claim = w_wake_claim(first->waiter, hand_over ? HANDED_OVER : LOOK_AGAIN);
+
+        W_CHECK(claim == W_CLAIM_WON, "a waiter of mutex %p was woken by somebody else", (void *)m);
+        return first->waiter;
+}
+
+static W_NOINLINE void wake_next(struct mutex *m)
+{
+        W_ENTER();
+        bool           run = w_guest_begin();
+        struct bucket *b = w_table_lock(w_table_key(m, 0));
+        struct waiter *next = pass_on(m, b, run);
+
+        w_table_unlock(b);
+        W_WINDOW("mutex-before-wake");
+        if (next)
+                w_wake_up(next);
+        if (run)
+                w_guest_end();
+        W_LEAVE();
+}
+
+static W_NOINLINE void unlock_slow(struct mutex *m, uint64_t seen)
+{
+        do {
+                W_CHECK(seen & LOCKED, "unlock of unlocked mutex %p", (void *)m);
+                if (seen & STARVING || (seen & (QUEUED | WOKEN)) == QUEUED) {
+                        wake_next(m);
+                        return;
+                }
+        } while (!w_cas_rel(&m->word, &seen, seen & ~(uint64_t)LOCKED));        /* [MX1] */
+}
+
+/* ---- Public ---------------------------------------------------------------------------------- */
+
+W_EXPORT void weft_mutex_lock(weft_mutex *m)
+{
+        uint64_t seen = 0;
+
+        if (W_UNLIKELY(!w_cas_acq(&mutex_of(m)->word, &seen, LOCKED)))          /* [MX1] */
+                lock_slow(mutex_of(m));
+}
+
+W_EXPORT int weft_mutex_try_lock(weft_mutex *m)
+{
+        uint64_t seen = 0;
+
+        do {
+                if (w_cas_acq(&mutex_of(m)->word, &seen, seen | LOCKED))        /* [MX1] */
+                        return 0;
+        } while (!(seen & LOCKED));
+        return -EBUSY;
+}
+
+W_EXPORT void weft_mutex_unlock(weft_mutex *m)
+{
+        uint64_t seen = LOCKED;
+
+        if (W_UNLIKELY(!w_cas_rel(&mutex_of(m)->word, &seen, 0)))               /* [MX1] */
+                unlock_slow(mutex_of(m), seen);
+}

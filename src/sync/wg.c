@@ -1,0 +1,165 @@
+/* sync/wg.c - a wait group: a count, and those who wait until it is zero.
+ *
+ * Called by   user code.
+ * Protocols   cites table (wait/table.c), wake (wait/wake.c).
+ *
+ * PROTOCOL wait-group
+ *
+ * Goal      a wait returns once the count is zero; whoever takes it to zero does not touch the
+ *           object afterwards: mostly the waiter frees it at once.
+ * Parties   adder (done is an add of -1), waiter.
+ * Words     word: the count; QUEUED: somebody may wait, set under the bucket's lock while the count
+ *           is not zero.
+ * Adder     1 the sum is not zero, or no QUEUED: CAS the sum in [WG1]   2 under the bucket's lock:
+ *           again 1 if the count has changed; CAS the whole word to 0 [WG1], takes all out of the
+ *           line, unlocks, wakes them
+ * Waiter    1 count 0 [WG1]: returns   2 under the bucket's lock: again 1, else CAS QUEUED in;
+ *           waits. Woken: returns without a look   3 cancelled: takes itself out of the line
+ * Edges     [WG1] what came before each done   word CAS-acqrel -> wait: word load-acquire
+ *           The last one acquires from all others, and hands that on by the wake.
+ * Why nobody waits for ever   QUEUED and the count are one word: the one who takes the count to
+ *           zero sees QUEUED or the waiter sees zero.
+ * Lifetime  the CAS to zero is the last that an adder does to the object. It is made under the
+ *           bucket's lock if anybody waits, so that a new object at this address finds an empty
+ *           line.
+ * Rejected  counting the waiters in the word (a cancelled one would have to count itself down).
+ * Tests     flow/test_wg.c, flow/test_lifetime.c, sim scenario sync_wg, mutants sync-wg-*; window
+ *           wg-before-wake.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/assert.h"
+#include "base/window.h"
+#include "sched/sched.h"
+#include "wait/table.h"
+#include "wait/wait.h"
+
+#include "weft.h"
+
+#define COUNT  UINT64_C(0x7fffffff)
+#define QUEUED (UINT64_C(1) << 32)
+
+struct wg {
+        w_atomic_u64 word;      /* a  [WG1] */
+        uint64_t     reserved;
+};
+
+_Static_assert(sizeof(weft_wg) == sizeof(struct wg), "fixed for ever");
+
+static struct wg *wg_of(weft_wg *w)
+{
+        return (struct wg *)(void *)w;
+}
+
+/* ---- Add ------------------------------------------------------------------------------------- */
+
+static uint64_t sum(const struct wg *g, uint64_t seen, int n)
+{
+        int64_t count = (int64_t)(seen & COUNT) + n;
+
+        W_CHECK(count >= 0, "negative wait group counter: %p", (const void *)g);
+        W_CHECK(count <= (int64_t)COUNT, "wait group counter overflow: %p", (const void *)g);
+        return (uint64_t)count;
+}
+
+/* Adds; false: nothing was done, because somebody may wait for the zero that it would make. With
+ * the bucket locked that is no obstacle, and *released says whether it was made. */
+static bool add(struct wg *g, int n, bool locked, bool *released)
+{
+        uint64_t seen = w_load_rlx(&g->word);                     /* guarded by the CAS */
+        uint64_t count;
+
+        do {
+                count = sum(g, seen, n);
+                if (count == 0 && seen & QUEUED && !locked)
+                        return false;
+        } while (!w_cas_acqrel(&g->word, &seen, count ? (seen & QUEUED) | count : 0));  /* [WG1] */
+        *released = count == 0;
+        return true;
+}
+
+static W_NOINLINE void release_all(struct wg *g, int n)
+{
+        uintptr_t        key = w_table_key(g, 0);
+        struct list_node woken;
+        bool             released = false;
+
+        W_ENTER();
+        bool           run = w_guest_begin();
+        struct bucket *b = w_table_lock(key);
+
+        w_list_init(&woken);
+        (void)add(g, n, true, &released);
+        if (released)
+                (void)w_table_claim_all(b, key, run, &woken);
+        w_table_unlock(b);
+        W_WINDOW("wg-before-wake");
+        w_table_wake_all(&woken);
+        if (run)
+                w_guest_end();
+        W_LEAVE();
+}
+
+/* ---- Wait ------------------------------------------------------------------------------------ */
+
+/* Under the lock of the bucket: true if there is nothing to wait for, else QUEUED is set. */
+static bool is_zero_or_announce(struct wg *g)
+{
+        uint64_t seen = w_load_acq(&g->word);                     /* [WG1] */
+
+        while (seen & COUNT)
+                if (w_cas_acqrel(&g->word, &seen, seen | QUEUED)) /* [WG1] */
+                        return false;
+        return true;
+}
+
+static W_NOINLINE int wait_slow(struct wg *g)
+{
+        struct wait  w;
+        struct place place;
+        int          rc = 0;
+
+        w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
+        w_place_init(&place, w_table_key(g, 0), &w.waiter);
+        struct bucket *b = w_table_lock(place.key);
+
+        if (is_zero_or_announce(g)) {
+                w_table_unlock(b);
+        } else {
+                w_table_append(b, &place);
+                uint32_t verdict = w_wait_park(&w, W_WAIT_GROUP, w_table_unlock, b);
+
+                if (verdict < W_VERDICT_OTHER) {
+                        w_table_withdraw(&place);
+                        rc = w_wait_error(&w, verdict);
+                }
+        }
+        w_wait_end(&w);
+        return rc;
+}
+
+/* ---- Public ---------------------------------------------------------------------------------- */
+
+W_EXPORT void weft_wg_add(weft_wg *w, int n)
+{
+        bool released;
+
+        if (W_UNLIKELY(!add(wg_of(w), n, false, &released)))
+                release_all(wg_of(w), n);
+}
+
+W_EXPORT void weft_wg_done(weft_wg *w)
+{
+        weft_wg_add(w, -1);
+}
+
+W_EXPORT int weft_wg_wait(weft_wg *w)
+{
+        W_ENTER();
+        int rc = w_wait_refused();
+
+        if (rc == 0 && w_load_acq(&wg_of(w)->word) & COUNT)       /* [WG1] */
+                rc = wait_slow(wg_of(w));
+        W_LEAVE();
+        return rc;
+}

@@ -1,0 +1,102 @@
+/* time/sleep.c - a goroutine waits for nothing but the clock.
+ *
+ * Called by   user code.
+ * Protocols   cites timers (sched/timers.c), park (sched/switch.c), wake (wait/wake.c).
+ *
+ * Without a scope only the timer can end the sleep, so it needs no wake word: the timer is armed by
+ * the commit, when the goroutine is off its stack, and its claim always wins.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/assert.h"
+#include "wait/wait.h"
+
+#include "weft.h"
+
+#include <errno.h>      /* -Exxx */
+
+struct nap {
+        struct timer timer;
+        struct g    *gp;
+        int64_t      at;
+};
+
+static struct g *claim_nap(struct timer *t)
+{
+        return W_CONTAINER_OF(t, struct nap, timer)->gp;
+}
+
+static bool commit_nap(struct g *gp, void *arg)
+{
+        struct nap *nap = arg;
+
+        (void)gp;
+        bool armed = w_timer_arm(&nap->timer, nap->at);         /* from here gp may run elsewhere */
+
+        W_ASSERT(armed);
+        return armed;
+}
+
+/* False: there is no memory for the timer. */
+static bool nap_until(struct g *gp, int64_t at)
+{
+        struct nap nap = { .timer.claim = claim_nap, .gp = gp, .at = at };
+
+        if (w_timer_reserve() < 0)
+                return false;
+        w_park(W_WAIT_SLEEP, commit_nap, &nap);
+        return true;
+}
+
+static void unlock_nothing(void *arg)
+{
+        (void)arg;
+}
+
+/* In a scope, or on a thread that is not weft's. */
+static int wait_until(int64_t at)
+{
+        struct wait w;
+        int         rc = w_wait_refused();
+
+        if (rc < 0)
+                return rc;
+        w_wait_begin(&w, at, W_CANCELLABLE);
+        rc = w_wait_error(&w, w_wait_park(&w, W_WAIT_SLEEP, unlock_nothing, NULL));
+        w_wait_end(&w);
+        return rc == -ETIME ? 0 : rc;
+}
+
+/* Where there was no memory for a timer the wait ends early: then it goes round again, and others
+ * run in between. */
+static int sleep_until(int64_t at)
+{
+        for (;;) {
+                struct g *gp = w_g();
+                int       rc = 0;
+
+                if (W_UNLIKELY(!gp || (gp->scope && w_g_cold(gp)->n_shields == 0)))
+                        rc = wait_until(at);
+                else if (W_LIKELY(nap_until(gp, at)))
+                        return 0;
+                if (rc < 0 || w_os_now() >= at)
+                        return rc;
+                weft_yield();
+        }
+}
+
+W_EXPORT int weft_sleep(int64_t ns)
+{
+        if (!w_guest_begin())
+                return -ESHUTDOWN;
+        W_ENTER();
+        int rc = w_wait_refused();
+
+        if (rc == 0 && ns > 0)
+                rc = sleep_until(w_time_after(w_os_now(), ns));
+        else if (rc == 0)
+                weft_yield();
+        W_LEAVE();
+        w_guest_end();
+        return rc;
+}

@@ -1,0 +1,90 @@
+/* time/tick.c - a channel that is sent the time at regular intervals.
+ *
+ * Called by   user code.
+ * Protocols   cites alarm (sched/alarm.c), chan (chan/chan.c).
+ *
+ * The alarm feeds the channel and holds no reference to it, so that dropping the last one is
+ * noticed. While it sends, outside the lock of its heap, it has one: taken under that lock, and
+ * only if others are left. The channel's end waits for that lock before the record goes.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "chan/chan.h"
+#include "sched/alarm.h"
+#include "sched/sched.h"
+
+#include "weft.h"
+
+_Static_assert(sizeof(struct chan_feeder) <= sizeof(((struct alarm *)0)->room), "fits");
+
+static struct chan_feeder *feeder_of(struct alarm *a)
+{
+        return (struct chan_feeder *)(void *)a->room;
+}
+
+static void stop_tick(struct chan_feeder *feeder)
+{
+        w_alarm_free_now(W_CONTAINER_OF((void *)feeder, struct alarm, room));
+}
+
+/* False: the last reference is gone. */
+static bool try_ref(struct chan *c)
+{
+        uint32_t n = w_load_rlx(&c->n_refs);                      /* hint: the CAS decides */
+
+        while (n != 0)
+                if (w_cas_rlx(&c->n_refs, &n, n + 1))             /* guarded: others hold it, too */
+                        return true;
+        return false;
+}
+
+/* With one tick in the channel that nobody has taken yet, this one is missed. */
+static void send_tick(const struct ring *r)
+{
+        struct chan *c = r->arg;
+
+        int missed = w_chan_try_send(c, &r->due);
+
+        (void)missed;
+        w_chan_unref(c);
+}
+
+static void hold_tick(struct alarm *a, struct ring *r)
+{
+        if (!try_ref(a->arg))
+                return;
+        r->call = send_tick;
+        r->arg = a->arg;
+}
+
+static struct chan *new_tick(int64_t period)
+{
+        struct chan  *c = w_chan_new(sizeof(int64_t), 1);
+        struct alarm *a = NULL;
+
+        if (c)
+                a = w_alarm_new(&(struct alarm){ .arg = c, .period = period, .hold = hold_tick });
+        if (!a)
+                goto out;
+        feeder_of(a)->stop = stop_tick;
+        w_chan_feed(c, feeder_of(a));
+        if (w_alarm_set(a, w_time_after(w_os_now(), period)) < 0)
+                goto out;
+        return c;
+out:
+        if (c)
+                w_chan_unref(c);
+        return NULL;
+}
+
+W_EXPORT weft_chan *weft_tick(int64_t period)
+{
+        if (period <= 0 || !w_guest_begin())
+                return NULL;
+        W_ENTER();
+        struct chan *c = new_tick(period);
+
+        W_LEAVE();
+        w_guest_end();
+        return (weft_chan *)(void *)c;
+}

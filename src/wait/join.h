@@ -1,0 +1,26 @@
+/* wait/join.h - a place in the line of those who wait for a goroutine's end.
+ *
+ * For weft_join and for select.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef W_WAIT_JOIN_H
+#define W_WAIT_JOIN_H
+
+#include "sched/ids.h"
+#include "wait/wake.h"
+
+struct join_waiter {
+        struct joiner  joiner;
+        struct waiter *waiter;
+        uint32_t       verdict;         /* what to claim with */
+};
+
+/* What weft_join(id) returns at once, or -EAGAIN: it has to wait. Context: any; takes the lock of
+ * the id. */
+W_MUST_CHECK int w_join_look(int64_t id);
+
+/* The same, and with -EAGAIN jw is in line and the lock of the id is held: *held. */
+W_MUST_CHECK int w_join_begin_lock(struct join_waiter *jw, int64_t id, struct lock **held);
+
+#endif

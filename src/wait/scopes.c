@@ -1,0 +1,285 @@
+/* wait/scopes.c - the tree of open scopes: what has struck, and whom it wakes.
+ *
+ * Called by   scope/scope.c (open, cancel, close, children), wait/wait.c (who sleeps in a scope).
+ *
+ * PROTOCOL scopes
+ *
+ * Goal      once a scope is cancelled, every call that waits in it or below it ends, and every
+ *           later one is refused; nobody touches a scope that has been closed.
+ * Parties   opener; members: the opener and the children, who sleep; canceller (any thread, or a
+ *           child with a result); the last child; closer (the opener).
+ * Words     the tree's lock, one of a static table; scope.struck_at, written once, under the lock;
+ *           lists of members and of scopes below, n_running and closer, under the lock.
+ * Opener    links s under its parent and inherits struck_at, both in one hold of the lock
+ * Member    1 refused if struck_at is set [SC1] or the deadline has passed   2 under the lock:
+ *           into the list of members; struck meanwhile: claims its own wait   3 its timer is set to
+ *           the earliest deadline here and above: a deadline has no other party   4 sleeps
+ *           5 out of the list, under the lock
+ * Canceller under the lock: 1 the time   2 for s and every scope below that is not struck yet:
+ *           struck_at := the time [SC1], every member is claimed with CANCELED and those won are
+ *           moved to a list of its own   3 unlocks   4 wakes those
+ * Child     at its end, under the lock: n_running - 1; it was the last and somebody waits in close:
+ *           claims that wait. Unlocks, then wakes it
+ * Closer    under the lock: n_running is 0: takes s out of the tree. Else it sleeps, as the only
+ *           one that waits for this (closer), until the last child has woken it
+ * Edges     [SC1] what the canceller did before   strike: struck_at store-release -> struck:
+ *           struck_at load-acquire
+ * Why no member sleeps on   whoever has the lock second sees the other: the member finds struck_at
+ *           and its park is refused, or the canceller finds the member in the list. A scope that
+ *           is opened below meanwhile inherits or is found likewise.
+ * Why once  the wake word has one winner (PROTOCOL wake, wait/wake.c), and a scope is struck once.
+ * Why the earlier strike counts, and the answer never changes   cancellations take their time under
+ *           the lock, so that the first is the earliest. Who finds a deadline passed looks at
+ *           struck_at under the lock, after the clock: a canceller that comes later has a later
+ *           time, and counts as later than the deadline.
+ * Why s may vanish   a child's or canceller's last touch of s comes before its unlock; what it
+ *           wakes after that are frames that it has claimed, which cannot go away before. Close
+ *           returns after a hold of the lock that comes after the last child's. A canceller that
+ *           has not got the lock yet keeps s open: that is its caller's promise.
+ * Rejected  a lock in the scope (the last unlock would touch it); a timer for each deadline (it
+ *           would have to be waited for in close).
+ * Tests     unit/test_scopes.c, flow/test_scope.c, sim scenarios scope_*, mutants scope-*; window
+ *           scope-before-wake.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "wait/scopes.h"
+
+#include "base/assert.h"
+#include "base/window.h"
+#include "os/os.h"
+#include "wait/wait.h"
+
+#include <errno.h>      /* -Exxx */
+
+/* ---- Locks ----------------------------------------------------------------------------------- */
+
+/* A line each. Two trees that share one only wait for each other now and then. */
+struct table_lock {
+        _Alignas(W_CACHELINE) struct lock lock;         /* class scope */
+};
+
+#define LOCKS_4  { W_LOCK_INIT(scope) }, { W_LOCK_INIT(scope) }, { W_LOCK_INIT(scope) },        \
+                 { W_LOCK_INIT(scope) }
+#define LOCKS_16 LOCKS_4, LOCKS_4, LOCKS_4, LOCKS_4
+
+static struct table_lock locks[] = { LOCKS_16, LOCKS_16, LOCKS_16, LOCKS_16 };
+
+static struct lock *lock_of_root(const struct scope *s)
+{
+        uint64_t mixed = ((uint64_t)(uintptr_t)s >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+
+        return &locks[(mixed >> 32) % W_ARRAY_LEN(locks)].lock;
+}
+
+/* ---- What has struck ------------------------------------------------------------------------- */
+
+/* Equal times are the deadline's, see PROTOCOL. */
+static int earlier_of(int64_t cancelled_at, int64_t deadline, int64_t now)
+{
+        if (cancelled_at < deadline)
+                return -ECANCELED;
+        return now >= deadline && deadline != W_FOREVER ? -ETIMEDOUT : 0;
+}
+
+int w_scope_struck(struct scope *s)
+{
+        int64_t at = (int64_t)w_load_acq(&s->struck_at);          /* [SC1] */
+
+        if (at != W_FOREVER)
+                return earlier_of(at, s->least_deadline, at);
+        if (s->least_deadline == W_FOREVER)
+                return 0;
+        int64_t now = w_os_now();
+
+        if (now < s->least_deadline)
+                return 0;
+        w_lock(s->lock);
+        at = (int64_t)w_load_rlx(&s->struck_at);                  /* guarded by the lock */
+        w_unlock(s->lock);
+        return earlier_of(at, s->least_deadline, now);
+}
+
+static int status_locked(const struct scope *s)
+{
+        int64_t now = s->deadline == W_FOREVER ? 0 : w_os_now();
+
+        return earlier_of(s->cancelled_at, s->deadline, now);
+}
+
+int w_scope_status(const struct scope *s)
+{
+        w_lock(s->lock);
+        int rc = status_locked(s);
+
+        w_unlock(s->lock);
+        return rc;
+}
+
+/* ---- Strike ---------------------------------------------------------------------------------- */
+
+/* The scope after s in a walk through `top` and all below it, parents first; NULL: none. */
+static struct scope *next_below(struct scope *top, struct scope *s)
+{
+        struct list_node *n = w_list_first(&s->children);
+
+        if (n)
+                return W_CONTAINER_OF(n, struct scope, sibling);
+        while (s != top) {
+                if (s->sibling.next != &s->parent->children)
+                        return W_CONTAINER_OF(s->sibling.next, struct scope, sibling);
+                s = s->parent;
+        }
+        return NULL;
+}
+
+/* Those that are won sleep on until they are woken; those claimed early or lost see to their own
+ * place in the list. */
+static void claim_members(struct scope *s, struct list_node *woken)
+{
+        W_LIST_EACH(n, &s->members) {
+                struct wait *w = W_CONTAINER_OF(n, struct wait, member);
+
+                if (w_wake_claim(&w->waiter, W_VERDICT_CANCELED) == W_CLAIM_WON) {
+                        w_list_unlink(n);
+                        w_list_push_back(woken, n);
+                }
+        }
+}
+
+/* With the lock of the tree. What is below a scope that was struck before was struck with it. */
+static void strike_locked(struct scope *top, int64_t now, struct list_node *woken)
+{
+        for (struct scope *s = top; s; s = next_below(top, s)) {
+                if ((int64_t)w_load_rlx(&s->struck_at) != W_FOREVER)    /* guarded by the lock */
+                        continue;
+                w_store_rel(&s->struck_at, (uint64_t)now);        /* [SC1] */
+                claim_members(s, woken);
+        }
+}
+
+void w_scope_strike(struct scope *s, int error)
+{
+        struct list_node woken;
+        struct lock     *lock = s->lock;
+
+        w_list_init(&woken);
+        w_lock(lock);
+        if (error && !s->first_error)
+                s->first_error = error;
+        if (s->cancelled_at == W_FOREVER) {
+                s->cancelled_at = w_os_now();
+                if ((int64_t)w_load_rlx(&s->struck_at) == W_FOREVER)    /* guarded by the lock */
+                        strike_locked(s, s->cancelled_at, &woken);
+        }
+        w_unlock(lock);
+        W_WINDOW("scope-before-wake");
+        for (struct list_node *n; (n = w_list_pop_front(&woken));)
+                w_wake_up(&W_CONTAINER_OF(n, struct wait, member)->waiter);
+}
+
+/* ---- Members that sleep ---------------------------------------------------------------------- */
+
+void w_scope_enlist(struct scope *s, struct wait *w)
+{
+        w_list_init(&w->member);
+        w_lock(s->lock);
+        w_list_push_back(&s->members, &w->member);
+        if ((int64_t)w_load_rlx(&s->struck_at) != W_FOREVER)      /* guarded by the lock */
+                (void)w_wake_claim(&w->waiter, W_VERDICT_CANCELED);
+        w_unlock(s->lock);
+}
+
+void w_scope_unlist(struct scope *s, struct wait *w)
+{
+        w_lock(s->lock);
+        w_list_unlink(&w->member);
+        w_unlock(s->lock);
+}
+
+/* ---- Children -------------------------------------------------------------------------------- */
+
+int w_scope_child_begin(struct scope *s)
+{
+        int rc = w_scope_struck(s);
+
+        if (rc < 0)
+                return rc;
+        w_lock(s->lock);
+        s->n_running++;
+        w_unlock(s->lock);
+        return 0;
+}
+
+void w_scope_child_undo(struct scope *s)
+{
+        w_lock(s->lock);
+        s->n_running--;
+        W_ASSERT(!s->closer || s->n_running > 0);
+        w_unlock(s->lock);
+}
+
+void w_scope_child_end(struct scope *s)
+{
+        struct lock *lock = s->lock;
+        struct wait *closer = NULL;
+
+        w_lock(lock);
+        if (--s->n_running == 0 && s->closer) {
+                closer = s->closer;
+                if (w_wake_claim(&closer->waiter, W_VERDICT_OTHER) != W_CLAIM_WON)
+                        closer = NULL;
+        }
+        w_unlock(lock);
+        W_WINDOW("scope-before-wake");
+        if (closer)
+                w_wake_up(&closer->waiter);
+}
+
+/* ---- Open and close -------------------------------------------------------------------------- */
+
+static void link_below(struct scope *s, struct scope *parent)
+{
+        if (parent->least_deadline < s->least_deadline)
+                s->least_deadline = parent->least_deadline;
+        w_lock(s->lock);
+        w_store_rlx(&s->struck_at, w_load_rlx(&parent->struck_at));      /* guarded by the lock */
+        w_list_push_back(&parent->children, &s->sibling);
+        w_unlock(s->lock);
+}
+
+void w_scope_enter(struct scope *s, struct g *gp, int64_t deadline)
+{
+        struct scope *parent = w_g_cold(gp)->n_shields == 0 ? gp->scope : NULL;
+
+        s->lock = parent ? parent->lock : lock_of_root(s);
+        s->outer = gp->scope;
+        s->parent = parent;
+        s->owner = gp;
+        s->outer_shields = w_g_cold(gp)->n_shields;
+        s->first_error = 0;
+        s->deadline = s->least_deadline = deadline;
+        s->cancelled_at = W_FOREVER;
+        w_store_rlx(&s->struck_at, W_FOREVER);                    /* own word: unpublished */
+        s->closer = NULL;
+        s->n_running = 0;
+        w_list_init(&s->sibling);
+        w_list_init(&s->children);
+        w_list_init(&s->members);
+        if (parent)
+                link_below(s, parent);
+        gp->scope = s;
+        w_g_cold(gp)->n_shields = 0;
+}
+
+void w_scope_leave_unlock(struct scope *s)
+{
+        struct g *gp = s->owner;
+
+        W_ASSERT(s->n_running == 0 && w_list_empty(&s->children) && w_list_empty(&s->members));
+        w_list_unlink(&s->sibling);
+        s->last_status = status_locked(s);
+        w_unlock(s->lock);
+        gp->scope = s->outer;
+        w_g_cold(gp)->n_shields += s->outer_shields;    /* one begun within and not ended goes on */
+}

@@ -1,0 +1,202 @@
+/* wait/wait.c - the sleep of a waiting call, its deadline and its scope.
+ *
+ * Called by   channels, select, sync, sleep, join, park.
+ * Protocols   cites wake (wait/wake.c), scopes (wait/scopes.c), timers (sched/timers.c), park
+ *             (sched/switch.c).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "wait/wait.h"
+
+#include "base/assert.h"
+#include "base/window.h"
+#include "wait/scopes.h"
+
+#include <errno.h>      /* -Exxx */
+
+/* Threads that weft did not create and that wait: the end of the run finds them here. */
+static struct {
+        struct lock      lock;          /* class foreign */
+        struct list_node waiting;       /* under lock: struct wait */
+} foreign = { W_LOCK_INIT(foreign), { &foreign.waiting, &foreign.waiting } };
+
+/* The innermost scope that counts: none behind a shield. */
+static struct scope *current_scope(const struct g *gp)
+{
+        return gp && gp->scope && w_g_cold(gp)->n_shields == 0 ? gp->scope : NULL;
+}
+
+int w_wait_refused_slow(void)
+{
+        struct scope *s = current_scope(w_g());
+
+        return W_LIKELY(!s) ? 0 : w_scope_struck(s);
+}
+
+/* ---- Deadlines ------------------------------------------------------------------------------- */
+
+/* Under the lock of the heap. */
+static struct g *claim_by_timer(struct timer *t)
+{
+        struct waiter *w = &W_CONTAINER_OF(t, struct wait, timer)->waiter;
+
+        return w_wake_claim(w, W_VERDICT_TIMEOUT) == W_CLAIM_WON ? w->gp : NULL;
+}
+
+static void arm(struct wait *w)
+{
+        w->timer = (struct timer){ .claim = claim_by_timer };
+        w->timed = true;
+        if (w_timer_reserve() < 0 || !w_timer_arm(&w->timer, w->deadline)) {
+                w->timed = false;
+                (void)w_wake(&w->waiter, W_VERDICT_TIMEOUT);      /* early rather than never */
+        }
+}
+
+/* ---- Begin and end --------------------------------------------------------------------------- */
+
+/* Sole stays who cannot be told that the run ends: only the object itself ends such a wait. */
+static void begin_foreign(struct wait *w, enum wait_kind kind)
+{
+        w_note_clear(&w->waiter.note);
+        if (kind == W_WITHOUT_RUN && w->waiter.sole)
+                return;
+        w->waiter.sole = false;
+        w->listed = true;
+        w_list_init(&w->member);
+        w_lock(&foreign.lock);
+        w_list_push_back(&foreign.waiting, &w->member);
+        if (!w_run_is_on())
+                (void)w_wake_claim(&w->waiter, W_VERDICT_SHUTDOWN);
+        w_unlock(&foreign.lock);
+}
+
+void w_wait_begin(struct wait *w, int64_t deadline, enum wait_kind kind)
+{
+        struct g     *gp = w_g();
+        struct scope *s = kind == W_CANCELLABLE ? current_scope(gp) : NULL;
+
+        w->scope = s;
+        w->timed = false;
+        w->listed = false;
+        w->deadline = deadline;
+        w->scope_first = false;
+        w->waiter.gp = gp;
+        w->waiter.sole = !s && deadline == W_FOREVER;
+        w_store_rlx(&w->waiter.word, W_VERDICT_ARMING);           /* own word: not yet found */
+        if (W_UNLIKELY(!gp)) {
+                begin_foreign(w, kind);
+                return;
+        }
+        if (W_LIKELY(w->waiter.sole))
+                return;
+        if (s) {
+                w->scope_first = s->least_deadline <= deadline;
+                w->deadline = w->scope_first ? s->least_deadline : deadline;
+                w_scope_enlist(s, w);
+        }
+        if (w->deadline != W_FOREVER)
+                arm(w);
+}
+
+void w_wait_end(struct wait *w)
+{
+        if (W_UNLIKELY(!w->waiter.gp)) {
+                if (!w->listed)
+                        return;
+                w_lock(&foreign.lock);
+                w_list_unlink(&w->member);
+                w_unlock(&foreign.lock);
+                return;
+        }
+        if (w->scope)
+                w_scope_unlist(w->scope, w);
+        if (w->timed)
+                (void)w_timer_disarm(&w->timer);
+}
+
+/* ---- The sleep ------------------------------------------------------------------------------- */
+
+/* From the move to PARKED on w may be claimed; it stays in place until the lock that unlock
+ * releases can be had: see PROTOCOL wake. */
+static bool commit_wait(struct g *gp, void *arg)
+{
+        struct wait *w = arg;
+        uint32_t     arming = W_VERDICT_ARMING;
+        void       (*unlock)(void *) = w->unlock;
+        void        *unlock_arg = w->unlock_arg;
+
+        (void)gp;
+        bool parked = w->waiter.sole ||
+                      w_cas_rel(&w->waiter.word, &arming, W_VERDICT_PARKED);    /* [WK2] */
+
+        W_WINDOW("wake-before-park");
+        unlock(unlock_arg);
+        return parked;
+}
+
+/* A thread sleeps on its note. Its deadline needs no timer: it claims itself. */
+static void sleep_foreign(struct wait *w, void (*unlock)(void *), void *arg)
+{
+        uint32_t arming = W_VERDICT_ARMING;
+        bool     parked = w_cas_rel(&w->waiter.word, &arming, W_VERDICT_PARKED);  /* [WK2] */
+
+        unlock(arg);
+        if (!parked || w_note_sleep_until(&w->waiter.note, w->deadline))
+                return;
+        if (w_wake_claim(&w->waiter, W_VERDICT_TIMEOUT) == W_CLAIM_LOST)
+                w_note_sleep(&w->waiter.note);
+}
+
+uint32_t w_wait_park(struct wait *w, enum wait_reason reason, void (*unlock)(void *arg), void *arg)
+{
+        w->unlock = unlock;
+        w->unlock_arg = arg;
+        if (W_LIKELY(w->waiter.gp != NULL))
+                w_park(reason, commit_wait, w);
+        else
+                sleep_foreign(w, unlock, arg);
+        return w_load_acq(&w->waiter.word);                       /* [WK1] */
+}
+
+/* What ended the wait need not be what struck first: the timer may have won the wake word from a
+ * cancellation that came just before, or come too late for it. The scope tells. */
+static int struck(struct scope *s, int otherwise)
+{
+        int rc = w_scope_struck(s);
+
+        return rc < 0 ? rc : otherwise;         /* 0: a timer for which there was no memory */
+}
+
+static bool commit_plain(struct g *gp, void *lock)
+{
+        (void)gp;
+        w_unlock_quick((struct lock *)lock);
+        return true;
+}
+
+void w_wait_park_plain(enum wait_reason reason, struct lock *lock)
+{
+        w_park(reason, commit_plain, lock);
+}
+
+int w_wait_error(const struct wait *w, uint32_t verdict)
+{
+        switch (verdict) {
+        case W_VERDICT_TIMEOUT:
+                return w->scope && w->scope_first ? struck(w->scope, -ETIMEDOUT) : -ETIME;
+        case W_VERDICT_CANCELED:
+                return struck(w->scope, -ECANCELED);
+        default:
+                W_CHECK(verdict == W_VERDICT_SHUTDOWN, "a wait ended with verdict %u", verdict);
+                return -ESHUTDOWN;
+        }
+}
+
+void w_wait_shut_down(void)
+{
+        w_lock(&foreign.lock);
+        W_LIST_EACH(n, &foreign.waiting)
+                (void)w_wake(&W_CONTAINER_OF(n, struct wait, member)->waiter, W_VERDICT_SHUTDOWN);
+        w_unlock(&foreign.lock);
+}

@@ -1,0 +1,217 @@
+/* tests/unit/test_scopes.c - the tree of scopes without a scheduler: what strikes what, and when.
+ *
+ * Goroutines are records that never run, sleepers are threads' notes that nobody sleeps on.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "harness/test.h"
+
+#include "os/os.h"
+#include "wait/scopes.h"
+#include "wait/wait.h"
+
+#include <errno.h>
+
+static struct g_cold colds[2];          /* as if at the tops of their stacks */
+static struct stack  stacks[2] = { { .top = (char *)(colds + 1) }, { .top = (char *)(colds + 2) } };
+static struct g      gs[2] = { { .stack = &stacks[0] }, { .stack = &stacks[1] } };
+static struct scope  scopes[6];
+
+static struct scope *enter(int s, int g, int64_t deadline)
+{
+        w_scope_enter(&scopes[s], &gs[g], deadline);
+        return &scopes[s];
+}
+
+static void leave(struct scope *s)
+{
+        w_lock(s->lock);
+        w_scope_leave_unlock(s);
+}
+
+/* gs[g] runs in s, as if it had been started there. */
+static void run_in(int g, struct scope *s)
+{
+        CHECK_EQ(w_scope_child_begin(s), 0);
+        gs[g].scope = s;
+}
+
+static void begin_wait(struct wait *w, struct scope *s, uint32_t word)
+{
+        *w = (struct wait){ .scope = s };
+        w_store_rlx(&w->waiter.word, word);
+        w_scope_enlist(s, w);
+}
+
+static void check_word(const struct wait *w, uint32_t word)
+{
+        CHECK_EQ(w_load_acq(&w->waiter.word), word);
+}
+
+static bool is_woken(struct wait *w)
+{
+        return w_note_sleep_until(&w->waiter.note, w_os_now());
+}
+
+TEST(scopes_nest_and_unwind)
+{
+        struct scope *a = enter(0, 0, W_FOREVER);
+        struct scope *b = enter(1, 0, W_FOREVER);
+
+        CHECK(gs[0].scope == b && b->parent == a && b->outer == a && !a->parent);
+        CHECK(a->lock == b->lock);
+        leave(b);
+        CHECK(gs[0].scope == a && w_list_empty(&a->children));
+        leave(a);
+        CHECK(!gs[0].scope);
+}
+
+TEST(the_earliest_deadline_is_inherited)
+{
+        int64_t       now = w_os_now();
+        struct scope *a = enter(0, 0, now + 1000000000000);
+        struct scope *b = enter(1, 0, now + 500000000000);
+        struct scope *c = enter(2, 0, now + 700000000000);
+
+        CHECK_EQ(b->least_deadline, now + 500000000000);
+        CHECK_EQ(c->least_deadline, now + 500000000000);
+        CHECK_EQ(w_scope_struck(c), 0);
+        leave(c);
+        leave(b);
+        CHECK_EQ(a->least_deadline, now + 1000000000000);
+        leave(a);
+}
+
+TEST(a_strike_reaches_everything_below_and_nothing_else)
+{
+        struct scope *root = enter(0, 0, W_FOREVER);
+        struct scope *left = enter(1, 0, W_FOREVER);
+
+        run_in(1, root);
+        struct scope *right = enter(2, 1, W_FOREVER);
+        struct scope *low = enter(3, 1, W_FOREVER);
+
+        w_scope_strike(right, 0);
+        CHECK_EQ(w_scope_struck(low), -ECANCELED);
+        CHECK_EQ(w_scope_struck(right), -ECANCELED);
+        CHECK_EQ(w_scope_struck(left), 0);
+        CHECK_EQ(w_scope_struck(root), 0);
+        CHECK_EQ(w_scope_status(low), 0);
+        w_scope_strike(root, 0);
+        CHECK_EQ(w_scope_struck(left), -ECANCELED);
+        CHECK_EQ(w_scope_status(left), 0);
+        CHECK_EQ(w_scope_status(right), -ECANCELED);
+}
+
+TEST(a_scope_opened_below_a_struck_one_is_struck)
+{
+        struct scope *a = enter(0, 0, W_FOREVER);
+
+        w_scope_strike(a, 0);
+        struct scope *b = enter(1, 0, W_FOREVER);
+
+        CHECK_EQ(w_scope_struck(b), -ECANCELED);
+        CHECK_EQ(w_scope_child_begin(b), -ECANCELED);
+}
+
+TEST(a_shield_makes_a_tree_of_its_own)
+{
+        struct scope *a = enter(0, 0, w_os_now());
+
+        colds[0].n_shields = 2;
+        struct scope *b = enter(1, 0, W_FOREVER);
+
+        CHECK_EQ(colds[0].n_shields, 0);
+        CHECK(!b->parent && b->outer == a);
+        w_scope_strike(a, 0);
+        CHECK_EQ(w_scope_struck(b), 0);
+        colds[0].n_shields = 1;            /* begun within, and not ended */
+        leave(b);
+        CHECK_EQ(colds[0].n_shields, 3);
+        CHECK(gs[0].scope == a);
+}
+
+TEST(the_earlier_strike_counts)
+{
+        struct scope *late = enter(0, 0, w_os_now() + 3600000000000);
+
+        w_scope_strike(late, 0);
+        CHECK_EQ(w_scope_struck(late), -ECANCELED);
+        late->deadline = late->least_deadline = w_os_now();     /* and now it passes */
+        CHECK_EQ(w_scope_struck(late), -ECANCELED);
+        CHECK_EQ(w_scope_status(late), -ECANCELED);
+        leave(late);
+
+        struct scope *past = enter(1, 0, w_os_now());
+
+        w_scope_strike(past, 0);
+        CHECK_EQ(w_scope_struck(past), -ETIMEDOUT);
+        CHECK_EQ(w_scope_status(past), -ETIMEDOUT);
+        leave(past);
+        CHECK_EQ(past->last_status, -ETIMEDOUT);
+}
+
+TEST(members_are_woken_once)
+{
+        struct scope *s = enter(0, 0, W_FOREVER);
+        struct wait   asleep, early, lost;
+
+        begin_wait(&asleep, s, W_VERDICT_PARKED);
+        begin_wait(&early, s, W_VERDICT_ARMING);
+        begin_wait(&lost, s, W_VERDICT_TIMEOUT);
+        w_scope_strike(s, 0);
+        w_scope_strike(s, 0);
+        check_word(&asleep, W_VERDICT_CANCELED);
+        check_word(&early, W_VERDICT_CANCELED);
+        check_word(&lost, W_VERDICT_TIMEOUT);
+        CHECK(is_woken(&asleep));
+        CHECK(!is_woken(&early));
+        CHECK(!is_woken(&lost));
+        w_scope_unlist(s, &asleep);     /* harmless: it was taken out */
+        w_scope_unlist(s, &early);
+        w_scope_unlist(s, &lost);
+        leave(s);
+}
+
+TEST(who_comes_after_the_strike_is_claimed_by_itself)
+{
+        struct scope *s = enter(0, 0, W_FOREVER);
+        struct wait   w;
+
+        w_scope_strike(s, 0);
+        begin_wait(&w, s, W_VERDICT_ARMING);
+        check_word(&w, W_VERDICT_CANCELED);
+        w_scope_unlist(s, &w);
+        leave(s);
+}
+
+TEST(the_last_child_wakes_the_closer)
+{
+        struct scope *s = enter(0, 0, W_FOREVER);
+        struct wait   closer = { .scope = NULL };
+
+        CHECK_EQ(w_scope_child_begin(s), 0);
+        CHECK_EQ(w_scope_child_begin(s), 0);
+        CHECK_EQ(w_scope_child_begin(s), 0);
+        w_scope_child_undo(s);
+        w_store_rlx(&closer.waiter.word, W_VERDICT_PARKED);
+        s->closer = &closer;
+        w_scope_child_end(s);
+        check_word(&closer, W_VERDICT_PARKED);
+        w_scope_child_end(s);
+        check_word(&closer, W_VERDICT_OTHER);
+        CHECK(is_woken(&closer));
+        leave(s);
+}
+
+TEST(the_first_error_is_kept)
+{
+        struct scope *s = enter(0, 0, W_FOREVER);
+
+        w_scope_strike(s, 0);
+        CHECK_EQ(s->first_error, 0);
+        w_scope_strike(s, -5);
+        w_scope_strike(s, 7);
+        CHECK_EQ(s->first_error, -5);
+        leave(s);
+}
