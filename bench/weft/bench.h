@@ -42,6 +42,16 @@ bench_fn bench_spawn;
 bench_fn bench_fib;
 bench_fn bench_fib_child_first;
 bench_fn bench_parked;
+bench_fn bench_pingpong;
+bench_fn bench_pipe;
+bench_fn bench_pipe_4x4;
+bench_fn bench_select;
+bench_fn bench_sleep;
+bench_fn bench_timer_churn;
+bench_fn bench_skynet;
+bench_fn bench_skynet_child_first;
+bench_fn bench_mutex;
+bench_fn bench_mutex_4;
 
 /* Memory of this process in KiB, as the kernel counts it. */
 struct bench_memory {

@@ -31,7 +31,17 @@ static const struct workload workloads[] = {
         { "spawn", "ns per goroutine", 1000000, 1, 1000000000, bench_spawn },
         { "fib", "ms", 30, 0, 40, bench_fib },
         { "fib-child-first", "ms", 30, 0, 40, bench_fib_child_first },
+        { "mutex", "ns per operation", 800000, 8, 1000000000, bench_mutex },
+        { "mutex-4", "ns per operation", 400000, 4, 1000000000, bench_mutex_4 },
         { "parked", "bytes each", 100000, 1, 10000000, bench_parked },
+        { "pingpong", "ns per round trip", 2000000, 1, 1000000000, bench_pingpong },
+        { "pipe", "ns per item", 5000000, 1, 1000000000, bench_pipe },
+        { "pipe-4x4", "ns per item", 5000000, 4, 1000000000, bench_pipe_4x4 },
+        { "select", "ns per select", 2000000, 4, 1000000000, bench_select },
+        { "sleep", "ms of CPU", 100000, 1, 1000000, bench_sleep },
+        { "timer-churn", "ns per arm and stop", 1000000, 1, 1000000000, bench_timer_churn },
+        { "skynet", "ms", 1000000, 1, 10000000, bench_skynet },
+        { "skynet-child-first", "ms", 1000000, 1, 10000000, bench_skynet_child_first },
 };
 
 enum { N_WORKLOADS = sizeof(workloads) / sizeof(workloads[0]) };

@@ -34,7 +34,16 @@ var workloads = []workload{
 	{"spawn", "ns per goroutine", 1_000_000, 1, 1_000_000_000, runSpawn},
 	{"fib", "ms", 30, 0, 40, runFib},
 	{"fib-waitgroup", "ms", 30, 0, 40, runFibWaitGroup},
+	{"mutex", "ns per operation", 800_000, 8, 1_000_000_000, runMutex},
+	{"mutex-4", "ns per operation", 400_000, 4, 1_000_000_000, runMutex4},
 	{"parked", "bytes each", 100_000, 1, 10_000_000, runParked},
+	{"pingpong", "ns per round trip", 2_000_000, 1, 1_000_000_000, runPingpong},
+	{"pipe", "ns per item", 5_000_000, 1, 1_000_000_000, runPipe},
+	{"pipe-4x4", "ns per item", 5_000_000, 4, 1_000_000_000, runPipe4x4},
+	{"select", "ns per select", 2_000_000, 4, 1_000_000_000, runSelect},
+	{"sleep", "ms of CPU", 100_000, 1, 1_000_000, runSleep},
+	{"timer-churn", "ns per arm and stop", 1_000_000, 1, 1_000_000_000, runTimerChurn},
+	{"skynet", "ms", 1_000_000, 1, 10_000_000, runSkynet},
 }
 
 var (

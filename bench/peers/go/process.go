@@ -36,15 +36,20 @@ func readMemory() memory {
 	return m
 }
 
-// noteProcess adds what every row reports: memory at the end and CPU time of the whole process.
-func noteProcess(r *result) {
+// cpuMs is the CPU time of the whole process.
+func cpuMs() float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		fail("getrusage: %v", err)
 	}
+	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e6
+}
+
+// noteProcess adds what every row reports: memory at the end and CPU time of the whole process.
+func noteProcess(r *result) {
 	m := readMemory()
 	r.extra["rss_kib"] = m.rss
 	r.extra["peak_rss_kib"] = m.peak
 	r.extra["page_table_kib"] = m.tables
-	r.extra["cpu_ms"] = float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e6
+	r.extra["cpu_ms"] = cpuMs()
 }
