@@ -228,7 +228,7 @@ static void lock_for_ever(void *arg)
 {
         (void)arg;
         weft_mutex_lock(&mutex);
-        CHECK(!"a goroutine of a run that is over has the mutex");
+        CHECK_MSG(false, "a goroutine of a run that is over has the mutex");
 }
 
 static void leave_locked(void *arg)

@@ -17,7 +17,7 @@ static void count(void *arg)
 static void never(void *arg)
 {
         (void)arg;
-        CHECK(!"called a second time");
+        CHECK_MSG(false, "called a second time");
 }
 
 TEST(it_works_without_a_runtime)

@@ -249,7 +249,7 @@ static void lock_for_ever(void *arg)
 {
         (void)arg;
         weft_rwmutex_lock(&rwmutex);
-        CHECK(!"a goroutine of a run that is over has the rwmutex");
+        CHECK_MSG(false, "a goroutine of a run that is over has the rwmutex");
 }
 
 static void leave_waiters(void *arg)

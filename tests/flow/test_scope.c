@@ -386,6 +386,14 @@ TEST(a_child_for_which_there_is_no_memory)
 {
         sched_run(main_no_memory, NULL);
 }
+
+#else
+
+TEST(a_child_for_which_there_is_no_memory)
+{
+        test_skip("release builds have no fault injection");
+}
+
 #endif
 
 /* ---- Bad arguments --------------------------------------------------------------------------- */

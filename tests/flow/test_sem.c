@@ -186,7 +186,7 @@ TEST(a_permit_is_never_lost_to_a_cancellation)
 static void acquire_for_ever(void *arg)
 {
         CHECK_EQ(weft_sem_acquire(arg), 0);
-        CHECK(!"a goroutine of a run that is over has got a permit");
+        CHECK_MSG(false, "a goroutine of a run that is over has got a permit");
 }
 
 static void leave_waiter(void *arg)
