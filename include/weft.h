@@ -304,7 +304,8 @@ void weft_cond_signal(weft_cond *c);
 void weft_cond_broadcast(weft_cond *c);
 
 /* Permits go to those who wait in the order in which they came. acquire: 0, -ECANCELED, -ETIMEDOUT,
- * -ESHUTDOWN; may switch. try_acquire: 0, -EAGAIN. More than UINT_MAX permits are fatal. */
+ * -ESHUTDOWN where no runtime runs; may switch. try_acquire: 0, -EAGAIN. More than UINT_MAX permits
+ * are fatal. A permit that was handed to a goroutine which its run drops stays with it. */
 void weft_sem_init(weft_sem *s, unsigned permits);
 int  weft_sem_acquire(weft_sem *s);
 int  weft_sem_try_acquire(weft_sem *s);

@@ -50,6 +50,7 @@
 #include "base/window.h"
 #include "chan/step.h"
 #include "sched/sched.h"
+#include "wait/wait.h"
 
 #include "weft.h"
 
@@ -179,10 +180,13 @@ W_EXPORT weft_chan *weft_chan_new(size_t elem_size, size_t capacity)
         return (weft_chan *)(void *)c;
 }
 
+/* As with unref: what belongs to a run that is ending goes as a whole. */
 W_EXPORT weft_chan *(weft_chan_ref)(weft_chan *c)
 {
-        if (c)
-                w_chan_ref(w_chan_of(c));
+        if (!c || !w_call_begin())
+                return c;
+        w_chan_ref(w_chan_of(c));
+        w_call_end();
         return c;
 }
 
@@ -214,10 +218,20 @@ W_EXPORT int (weft_chan_close)(weft_chan *c)
 /* What it was a moment ago, unless the caller knows better. */
 W_EXPORT size_t (weft_chan_len)(weft_chan *c)
 {
-        return c ? w_load_rlx(&w_chan_of(c)->n) : 0;              /* hint */
+        if (!c || !w_call_begin())
+                return 0;
+        size_t n = w_load_rlx(&w_chan_of(c)->n);                  /* hint */
+
+        w_call_end();
+        return n;
 }
 
 W_EXPORT size_t (weft_chan_cap)(weft_chan *c)
 {
-        return c ? w_chan_of(c)->cap : 0;
+        if (!c || !w_call_begin())
+                return 0;
+        size_t cap = w_chan_of(c)->cap;
+
+        w_call_end();
+        return cap;
 }

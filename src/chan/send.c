@@ -77,18 +77,21 @@ int w_chan_try_send(struct chan *c, const void *elem)
 /* -EINVAL: an element of some size, and no place to take it from. */
 W_INLINE bool lacks_elem(const struct chan *c, const void *elem)
 {
-        return W_UNLIKELY(!elem) && c && c->elem_size > 0;
+        return W_UNLIKELY(!elem) && c->elem_size > 0;
 }
 
 /* No channel, or not a thread of weft's, or no element. */
 static W_NOINLINE int send_unusual(struct chan *c, const void *elem)
 {
-        if (lacks_elem(c, elem))
-                return -EINVAL;
         if (!w_call_begin())
                 return -ESHUTDOWN;
         W_ENTER();
-        int rc = c ? send(c, elem) : w_chan_wait_for_ever(W_WAIT_CHAN_SEND);
+        int rc;
+
+        if (!c)
+                rc = w_chan_wait_for_ever(W_WAIT_CHAN_SEND);
+        else
+                rc = lacks_elem(c, elem) ? -EINVAL : send(c, elem);
 
         W_LEAVE();
         w_call_end();
@@ -113,12 +116,13 @@ W_EXPORT int weft_chan_try_send(weft_chan *ch, const void *elem)
 {
         struct chan *c = w_chan_of(ch);
 
-        if (lacks_elem(c, elem))
-                return -EINVAL;
         if (W_UNLIKELY(!w_call_begin()))
                 return -ESHUTDOWN;
         W_ENTER();
-        int rc = W_LIKELY(c != NULL) ? w_chan_try_send(c, elem) : -EAGAIN;
+        int rc = -EAGAIN;
+
+        if (W_LIKELY(c != NULL))
+                rc = lacks_elem(c, elem) ? -EINVAL : w_chan_try_send(c, elem);
 
         W_LEAVE();
         w_call_end();

@@ -15,8 +15,6 @@ static struct g *from_timers(struct m *mp)
 {
         struct p *pp = mp->p;
 
-        if (W_UNLIKELY(w_load_rlx(&pp->attention) & W_ATTENTION_DUE))           /* hint */
-                w_and_rlx(&pp->attention, ~(uint32_t)W_ATTENTION_DUE);          /* hint */
         if (W_LIKELY(w_timers_next_at(&pp->timers) > pp->now))
                 return NULL;
         bool     alone = w_p_has_no_work(pp) && pp->tick % W_GLOBAL_EVERY != 0;
@@ -117,12 +115,20 @@ static void tell_keeper(struct p *pp)
                 w_keeper_tell(w_timers_next_at(&pp->timers));
 }
 
+/* What made somebody say that a timer is due has happened by the time that is read here. */
+static void read_clock(struct p *pp)
+{
+        if (W_UNLIKELY(w_load_rlx(&pp->attention) & W_ATTENTION_DUE))           /* hint */
+                w_and_rlx(&pp->attention, ~(uint32_t)W_ATTENTION_DUE);          /* hint */
+        pp->now = w_os_now();
+}
+
 struct g *w_find(struct m *mp)
 {
         for (;;) {
                 if (w_load_rlx(&w_sched.stopping) && !w_stop_here(mp))          /* hint */
                         return NULL;
-                mp->p->now = w_os_now();
+                read_clock(mp->p);
                 struct g *gp = try_sources(mp);
 
                 if (gp) {

@@ -62,6 +62,7 @@ struct m {
         struct p          *next_p;      /* n  P to wake up with */
         bool               next_spinning;       /* n  and whether it is to look for work */
         bool               must_end;    /* n  woken to end */
+        bool               leaves;      /* s  on its way out, and still counted */
         int64_t            keeps_until; /* o  when it wakes as the timekeeper; W_FOREVER: not */
         struct list_node   idle_link;   /* s  in sched.idle_m */
         struct list_node   all_link;    /* s  in sched.all_m */

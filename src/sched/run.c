@@ -50,8 +50,12 @@ bool w_run_is_on_slow(void)
  */
 static w_atomic_u32 n_visitors;         /* a  [RN2][RN4] */
 
+/* The first look is a hint: without it threads that are being refused again and again would hold up
+ * the end that refuses them. */
 bool w_visit_begin_foreign(void)
 {
+        if (w_load_rlx(&w_run_phase) != RUN_ON)                   /* hint: RN2 decides */
+                return false;
         w_add_rlx(&n_visitors, 1);                                /* guarded by RN2 */
         w_fence_full();                                           /* [RN2] */
         if (w_load_acq(&w_run_phase) == RUN_ON)                   /* [RN3] */

@@ -64,6 +64,7 @@ struct sched {
         struct list_node   idle_m;      /* s  newest first */
         uint32_t           n_m;         /* s  threads, those being created included */
         uint32_t           n_idle_m;    /* s */
+        uint32_t           n_leaving;   /* s  of n_m: will run nothing any more */
         struct m          *keeper;      /* s  asleep until the next timer, in no list; or NULL */
         w_atomic_u64       keeper_until;        /* S  [TM2] keeper.c; W_FOREVER: there is none */
         uint32_t           next_m_id;   /* s */

@@ -100,11 +100,23 @@ static void retire_locked(struct m *mp)
         w_list_unlink(&mp->all_link);
         w_list_push_back(&w_sched.ended_m, &mp->all_link);
         w_sched.n_m--;
+        w_sched.n_leaving -= mp->leaves;
         w_sched.n_ended++;
         if (w_sched.end_sleeps && w_sched.n_ended == w_sched.n_started) {
                 w_sched.end_sleeps = false;
                 w_note_wake(&w_sched.all_ended);
         }
+}
+
+/* The newest of those that sleep in the list, out of it; NULL: none. */
+static struct m *take_idle_m_locked(void)
+{
+        struct list_node *n = w_list_pop_front(&w_sched.idle_m);
+
+        if (!n)
+                return NULL;
+        w_sched.n_idle_m--;
+        return W_CONTAINER_OF(n, struct m, idle_link);
 }
 
 /* The P that a thread was started for goes back; who has work will try again. After a stop the P
@@ -119,10 +131,14 @@ static void return_p_locked(struct p *pp, bool spinning)
                 w_globq_put_locked(gp);
         w_p_give_up_locked(pp);
         w_sched.thread_owed = true;
-        struct m *keeper = w_keeper_take_locked();
+        /* Who went to sleep while the thread was being created has not seen what is owed. Woken
+         * without orders, it is about to sleep again and looks. */
+        struct m *asleep = take_idle_m_locked();
 
-        if (keeper)
-                w_note_wake(&keeper->note);     /* about to sleep again, it sees what is owed */
+        if (!asleep)
+                asleep = w_keeper_take_locked();
+        if (asleep)
+                w_note_wake(&asleep->note);
 }
 
 static void thread_main(void *arg)
@@ -280,12 +296,11 @@ static void create_on_g0(struct p *pp, bool spinning)
  * threads than Ps another is on its way to sleep and takes over. */
 static struct m *take_idle_locked(void)
 {
-        struct list_node *n = w_list_pop_front(&w_sched.idle_m);
+        struct m *mp = take_idle_m_locked();
 
-        if (!n)
-                return w_sched.n_m > w_sched.n_procs ? w_keeper_take_locked() : NULL;
-        w_sched.n_idle_m--;
-        return W_CONTAINER_OF(n, struct m, idle_link);
+        if (!mp && w_sched.n_m - w_sched.n_leaving > w_sched.n_procs)
+                mp = w_keeper_take_locked();
+        return mp;
 }
 
 void w_thread_for(struct p *pp, bool spinning)
@@ -311,11 +326,14 @@ static bool may_end(struct m *mp)
 {
         w_lock(&w_sched.lock);
         bool unemployed = !w_list_empty(&mp->idle_link);
-        bool ends = unemployed && !mp->is_main && w_sched.n_m > w_sched.n_procs + 1;
+        bool ends = unemployed && !mp->is_main &&
+                    w_sched.n_m - w_sched.n_leaving > w_sched.n_procs + 1;
 
         if (ends) {
                 w_list_unlink(&mp->idle_link);
                 w_sched.n_idle_m--;
+                w_sched.n_leaving++;
+                mp->leaves = true;
         }
         w_unlock(&w_sched.lock);
         return ends;
@@ -434,5 +452,7 @@ bool w_thread_swap(struct m *mp)
         w_thread_enlist_locked(mp);
         w_unlock(&w_sched.lock);
         w_note_wake(&other->note);
-        return await_orders(mp);
+        if (!await_orders(mp))
+                return false;
+        return mp->p || w_thread_sleep(mp);
 }

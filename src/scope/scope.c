@@ -190,13 +190,19 @@ W_EXPORT int weft_scope_status(const weft_scope *public)
 
         if (!s)
                 return -EINVAL;
-        if (s->magic == (MAGIC_CLOSED ^ (uintptr_t)s))
-                return s->last_status;
-        W_CHECK(is_open(s), "weft_scope_status: scope %p is not open", (const void *)s);
+        if (!w_call_begin())
+                return -ESHUTDOWN;
         W_ENTER();
-        int rc = w_scope_status(s);
+        int rc;
 
+        if (s->magic == (MAGIC_CLOSED ^ (uintptr_t)s)) {
+                rc = s->last_status;
+        } else {
+                W_CHECK(is_open(s), "weft_scope_status: scope %p is not open", (const void *)s);
+                rc = w_scope_status(s);
+        }
         W_LEAVE();
+        w_call_end();
         return rc;
 }
 

@@ -34,6 +34,10 @@
 
 #include "weft.h"
 
+/* Not the line of a mutex or semaphore: a signal that comes too late must not find what has taken
+ * the place of its cond. */
+enum { COND_LINE = 7 };
+
 struct cond {
         w_atomic_u64 word;      /* under the bucket's lock; a hint for signallers */
         uint64_t     reserved;
@@ -79,7 +83,7 @@ static int wait(struct cond *c, weft_mutex *m)
 
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
         w.waiter.sole = false;
-        w_place_init(&place, w_table_key(c, 0), &w.waiter);
+        w_place_init(&place, w_table_key(c, COND_LINE), &w.waiter);
         stand_in_line(c, &place);
         weft_mutex_unlock(m);
         W_WINDOW("cond-before-park");
@@ -99,7 +103,7 @@ static int wait(struct cond *c, weft_mutex *m)
 /* Under the lock of the bucket: the first whom this claims, if it has to be woken. */
 static struct waiter *claim_one(struct cond *c, struct bucket *b, bool run)
 {
-        uintptr_t key = w_table_key(c, 0);
+        uintptr_t key = w_table_key(c, COND_LINE);
 
         for (struct place *p; (p = w_table_first(b, key, run));) {
                 if (!w_table_has_more(p))
@@ -122,8 +126,8 @@ static struct waiter *claim_one(struct cond *c, struct bucket *b, bool run)
 static W_NOINLINE void signal_slow(struct cond *c)
 {
         W_ENTER();
-        bool           run = w_guest_begin();
-        struct bucket *b = w_table_lock(w_table_key(c, 0));
+        bool           run;
+        struct bucket *b = w_table_lock_to_wake(w_table_key(c, COND_LINE), &run);
         struct waiter *waiter = claim_one(c, b, run);
 
         w_table_unlock(b);
@@ -136,12 +140,12 @@ static W_NOINLINE void signal_slow(struct cond *c)
 
 static W_NOINLINE void broadcast_slow(struct cond *c)
 {
-        uintptr_t        key = w_table_key(c, 0);
+        uintptr_t        key = w_table_key(c, COND_LINE);
         struct list_node woken;
 
         W_ENTER();
-        bool           run = w_guest_begin();
-        struct bucket *b = w_table_lock(key);
+        bool           run;
+        struct bucket *b = w_table_lock_to_wake(key, &run);
 
         w_list_init(&woken);
         if (w_table_first(b, key, run))

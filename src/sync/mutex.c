@@ -236,8 +236,8 @@ static struct waiter *pass_on(struct mutex *m, struct bucket *b, bool run)
 static W_NOINLINE void wake_next(struct mutex *m)
 {
         W_ENTER();
-        bool           run = w_guest_begin();
-        struct bucket *b = w_table_lock(w_table_key(m, 0));
+        bool           run;
+        struct bucket *b = w_table_lock_to_wake(w_table_key(m, 0), &run);
         struct waiter *next = pass_on(m, b, run);
 
         w_table_unlock(b);

@@ -97,8 +97,8 @@ static W_NOINLINE void release_all(struct once *o)
         struct list_node woken;
 
         W_ENTER();
-        bool           run = w_guest_begin();
-        struct bucket *b = w_table_lock(key);
+        bool           run;
+        struct bucket *b = w_table_lock_to_wake(key, &run);
 
         w_list_init(&woken);
         w_store_rel(&o->word, DONE);                              /* [ON1] */

@@ -137,8 +137,8 @@ static W_NOINLINE void leave_slow(struct rwmutex *m, uint64_t seen, unsigned lin
         struct list_node woken;
 
         W_ENTER();
-        bool           run = w_guest_begin();
-        struct bucket *b = w_table_lock(w_table_key(m, line));
+        bool           run;
+        struct bucket *b = w_table_lock_to_wake(w_table_key(m, line), &run);
 
         w_list_init(&woken);
         uint64_t mine = admit(m, b, run, line, &woken);

@@ -123,8 +123,8 @@ static W_NOINLINE void release_slow(struct sem *s)
         uintptr_t key = w_table_key(s, 0);
 
         W_ENTER();
-        bool           run = w_guest_begin();
-        struct bucket *b = w_table_lock(key);
+        bool           run;
+        struct bucket *b = w_table_lock_to_wake(key, &run);
         struct place  *first = w_table_claim_first(b, key, run);
 
         if (!first)
@@ -146,6 +146,8 @@ W_EXPORT void weft_sem_init(weft_sem *s, unsigned permits)
 
 W_EXPORT int weft_sem_acquire(weft_sem *s)
 {
+        if (!w_m() && !w_run_is_on())
+                return -ESHUTDOWN;
         W_ENTER();
         int rc = w_wait_refused();
 

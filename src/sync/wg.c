@@ -85,8 +85,8 @@ static W_NOINLINE void release_all(struct wg *g, int n)
         bool             released = false;
 
         W_ENTER();
-        bool           run = w_guest_begin();
-        struct bucket *b = w_table_lock(key);
+        bool           run;
+        struct bucket *b = w_table_lock_to_wake(key, &run);
 
         w_list_init(&woken);
         (void)add(g, n, true, &released);
@@ -155,6 +155,8 @@ W_EXPORT void weft_wg_done(weft_wg *w)
 
 W_EXPORT int weft_wg_wait(weft_wg *w)
 {
+        if (!w_m() && !w_run_is_on())
+                return -ESHUTDOWN;
         W_ENTER();
         int rc = w_wait_refused();
 

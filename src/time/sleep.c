@@ -87,7 +87,7 @@ static int sleep_until(int64_t at)
 
 W_EXPORT int weft_sleep(int64_t ns)
 {
-        if (!w_guest_begin())
+        if (!w_call_begin())
                 return -ESHUTDOWN;
         W_ENTER();
         int rc = w_wait_refused();
@@ -97,6 +97,6 @@ W_EXPORT int weft_sleep(int64_t ns)
         else if (rc == 0)
                 weft_yield();
         W_LEAVE();
-        w_guest_end();
+        w_call_end();
         return rc;
 }

@@ -46,6 +46,9 @@ W_INLINE void w_place_init(struct place *p, uintptr_t key, struct waiter *waiter
 
 /* The bucket of key, locked. Context: any thread, no runtime lock held; no switch. */
 struct bucket *w_table_lock(uintptr_t key);
+/* The same for one who wakes. *run: a run is on, and stays on until w_guest_end, which the caller
+ * then owes. */
+struct bucket *w_table_lock_to_wake(uintptr_t key, bool *run);
 /* Takes a struct bucket, so that w_wait_park can call it. */
 void w_table_unlock(void *bucket);
 

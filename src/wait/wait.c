@@ -58,7 +58,7 @@ static void arm(struct wait *w)
 /* Sole stays who cannot be told that the run ends: only the object itself ends such a wait. */
 static void begin_foreign(struct wait *w, enum wait_kind kind)
 {
-        w_note_clear(&w->waiter.note);
+        w->waiter.note = (struct note)W_NOTE_INIT;
         if (kind == W_WITHOUT_RUN && w->waiter.sole)
                 return;
         w->waiter.sole = false;
@@ -83,7 +83,7 @@ void w_wait_begin(struct wait *w, int64_t deadline, enum wait_kind kind)
         w->scope_first = false;
         w->waiter.gp = gp;
         w->waiter.sole = !s && deadline == W_FOREVER;
-        w_store_rlx(&w->waiter.word, W_VERDICT_ARMING);           /* own word: not yet found */
+        w->waiter.word.raw = W_VERDICT_ARMING;                    /* unpublished */
         if (W_UNLIKELY(!gp)) {
                 begin_foreign(w, kind);
                 return;

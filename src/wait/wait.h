@@ -82,7 +82,7 @@ W_INLINE void w_wait_begin_plain(struct waiter *w)
 {
         w->gp = w_g();
         w->sole = true;
-        w_store_rlx(&w->word, W_VERDICT_ARMING);                  /* own word: not yet found */
+        w->word.raw = W_VERDICT_ARMING;                           /* unpublished */
 }
 
 /* Sleeps until somebody claims the waiter; `lock`, of the quick kind, is released. May switch:

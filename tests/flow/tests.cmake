@@ -1,8 +1,8 @@
 # Flow tests: walks through several parts at once.
 file(GLOB flow_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.c)
 # Tests of the scheduler run at one P, at two, and at more Ps than most build machines have CPUs.
-set(scheduler_tests child_first go inside locals migrate parallel run run_faults scale spawn
-  succession unpark)
+set(scheduler_tests child_first end go inside locals migrate parallel run run_faults scale
+  spawn succession unpark)
 list(APPEND scheduler_tests chan chan_bad chan_fair chan_linear chan_typed select select_more
   select_scale)
 list(APPEND scheduler_tests scope scope_calls scope_nest scope_race)
