@@ -73,6 +73,7 @@ struct chan *w_chan_new(size_t elem_size, size_t cap)
         c->cap = cap;
         c->head = 0;
         c->feeder = NULL;
+        c->fed_at = 0;
         w_store_rlx(&c->n, 0);                                    /* own word: unpublished */
         w_store_rlx(&c->closed, 0);                               /* own word: unpublished */
         w_store_rlx(&c->n_refs, 1);                               /* own word: unpublished */

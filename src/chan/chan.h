@@ -52,6 +52,7 @@ struct chan {
         struct chan_side    receivers;
         struct chan_side    senders;
         struct chan_feeder *feeder;     /* c  NULL: none, or told already */
+        int64_t             fed_at;     /* c  the latest time put in by w_chan_try_send_time */
         _Alignas(16) char   room[W_CHAN_INLINE];
 };
 
@@ -91,6 +92,10 @@ W_MUST_CHECK int w_chan_try_recv(struct chan *c, void *elem);
 /* The same, and they wait; cancellable. */
 W_MUST_CHECK int w_chan_send(struct chan *c, const void *elem);
 W_MUST_CHECK int w_chan_recv(struct chan *c, void *elem);
+
+/* For feeders: sends a time, an int64_t above 0. -EAGAIN also if a later one went in before: two
+ * threads may be at it at once, and whoever receives shall see the times in order. */
+W_MUST_CHECK int w_chan_try_send_time(struct chan *c, int64_t at);
 
 /* For ever, unless a scope strikes: what is done to no channel at all. */
 W_MUST_CHECK int w_chan_wait_for_ever(enum wait_reason reason);

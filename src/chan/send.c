@@ -72,6 +72,22 @@ int w_chan_try_send(struct chan *c, const void *elem)
         return rc;
 }
 
+int w_chan_try_send_time(struct chan *c, int64_t at)
+{
+        struct waiter *asleep = NULL;
+        int            rc = -EAGAIN;
+
+        if (w_chan_send_would_wait(c))
+                return rc;
+        w_lock_quick(&c->lock);
+        if (at > c->fed_at)
+                rc = w_chan_send_locked(c, &at, &asleep);
+        if (rc == 0)
+                c->fed_at = at;
+        w_chan_unlock_wake(c, asleep);
+        return rc;
+}
+
 /* ---- Public ---------------------------------------------------------------------------------- */
 
 /* -EINVAL: an element of some size, and no place to take it from. */

@@ -38,12 +38,13 @@ static bool try_ref(struct chan *c)
         return false;
 }
 
-/* With one tick in the channel that nobody has taken yet, this one is missed. */
+/* With one tick in the channel that nobody has taken yet, this one is missed. So it is if the next
+ * one was due while this thread was on its way here, and another thread was faster. */
 static void send_tick(const struct ring *r)
 {
         struct chan *c = r->arg;
 
-        int missed = w_chan_try_send(c, &r->due);
+        int missed = w_chan_try_send_time(c, r->due);
 
         (void)missed;
         w_chan_unref(c);

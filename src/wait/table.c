@@ -73,9 +73,9 @@ struct bucket *w_table_lock(uintptr_t key)
         return b;
 }
 
-/* A run may have begun since the first question, and one of its goroutines stand in line: it was put
- * there after the run was on, and the lock shows that. Only for threads that are not weft's: an M of
- * a run that has ended without it does not come back from the question. */
+/* A run may have begun since the first question, and one of its goroutines stand in line: it was
+ * put there after the run was on, and the lock shows that. Only for threads that are not weft's: an
+ * M of a run that has ended without it does not come back from the question. */
 struct bucket *w_table_lock_to_wake(uintptr_t key, bool *run)
 {
         *run = w_guest_begin();

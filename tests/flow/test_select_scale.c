@@ -1,10 +1,9 @@
-/* tests/flow/test_select_scale.c - select: many cases, much traffic, many who wait.
+/* tests/flow/test_select_scale.c - select: many cases, much traffic. Many who wait in line are in
+ * test_lines.c.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "sched_util.h"
-
-#include <time.h>
 
 static weft_chan *new_chan(size_t cap)
 {
@@ -158,72 +157,4 @@ static void main_stress(void *arg)
 TEST(plain_calls_and_selects_on_both_sides)
 {
         sched_run(main_stress, NULL);
-}
-
-/* ---- Waiting in line is O(1) ----------------------------------------------------------------- */
-
-struct line {
-        weft_chan *c, *never;
-};
-
-static void stand_in_line(void *arg)
-{
-        struct line *l = arg;
-        int          value;
-        weft_case    cs[] = { WEFT_RECV(l->never, &value), WEFT_RECV(l->c, &value) };
-
-        CHECK_EQ(weft_select(cs, 2), 1);
-}
-
-/* Of this process: what others do on the machine does not count. */
-static int64_t cpu_now(void)
-{
-        struct timespec t;
-
-        CHECK_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
-        return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static int64_t time_for(uint32_t n)
-{
-        struct line l = { new_chan(0), new_chan(0) };
-        int64_t     start = cpu_now();
-        int         x = 0;
-
-        for (uint32_t i = 0; i < n; i++)
-                sched_go(stand_in_line, &l);
-        while (weft_count() > 1) {
-                if (weft_chan_try_send(l.c, &x) == -EAGAIN)
-                        weft_yield();
-        }
-        int64_t took = cpu_now() - start;
-
-        weft_chan_unref(l.c);
-        weft_chan_unref(l.never);
-        return took;
-}
-
-/* Twice as many take at most three times as long, the best of several tries. */
-static void main_line(void *arg)
-{
-        uint32_t n = sched_scale(2000);
-        int64_t  once = INT64_MAX, twice = INT64_MAX;
-
-        (void)arg;
-        (void)time_for(2 * n);          /* stacks */
-        for (int i = 0; i < 4; i++) {
-                int64_t a = time_for(n), b = time_for(2 * n);
-
-                once = a < once ? a : once;
-                twice = b < twice ? b : twice;
-        }
-        CHECK_MSG(twice < 3 * once + WEFT_MS(10), "%lld us for %u, %lld us for twice as many",
-                  (long long)once / 1000, n, (long long)twice / 1000);
-}
-
-TEST(twice_as_many_in_line_take_twice_as_long)
-{
-        if (test_is_slow())
-                test_skip("times mean nothing here");
-        sched_run(main_line, NULL);
 }

@@ -12,12 +12,16 @@ foreach(file ${flow_tests})
   string(REGEX REPLACE ".*/test_(.*)[.]c$" "\\1" subject ${file})
   if(subject STREQUAL soak)             # its long form is 10^9 submissions
     weft_add_tests(${file} flow PROCS 1 2 4 TIMEOUT 900)
+  elseif(subject STREQUAL mixed)        # its long form takes a minute
+    weft_add_tests(${file} flow PROCS 1 2 4 TIMEOUT 180)
   elseif(subject IN_LIST scheduler_tests)
     weft_add_tests(${file} flow PROCS 1 2 4)
   else()
     weft_add_tests(${file} flow)
   endif()
 endforeach()
+target_sources(t_flow_mixed PRIVATE
+  ${CMAKE_CURRENT_LIST_DIR}/mixed_shared.c ${CMAKE_CURRENT_LIST_DIR}/mixed_own.c)
 target_sources(t_flow_switch_registers PRIVATE ${CMAKE_CURRENT_LIST_DIR}/switch_probe.c)
 target_link_libraries(t_flow_switch_registers PRIVATE m)
 target_link_libraries(t_flow_migrate PRIVATE m)

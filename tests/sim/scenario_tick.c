@@ -1,4 +1,5 @@
-/* tests/sim/scenario_tick.c - ticks whose channel goes away while one is being sent.
+/* tests/sim/scenario_tick.c - ticks whose channel goes away while one is being sent, and ticks that
+ * two threads send at the same time.
  *
  * The record of a dropped channel is the next one's: a tick that comes too late would show up in a
  * channel that has nothing to do with it.
@@ -19,12 +20,16 @@ static void short_while(void)
 
 static void use(weft_chan *c, int64_t from, int64_t period)
 {
-        for (uint32_t n = sim_random(3); n > 0; n--) {
+        int64_t last = 0;
+
+        for (uint32_t n = sim_random(4); n > 0; n--) {
                 int64_t due = 0;
                 int     rc = weft_chan_recv(c, &due);
 
                 SIM_CHECK(rc == 0, "a tick came as %d", rc);
                 SIM_CHECK(due >= from + period && due <= weft_now(), "a tick of the wrong time");
+                SIM_CHECK(due > last, "a tick after a later one");
+                last = due;
         }
         short_while();
         if (sim_random(2))
