@@ -360,7 +360,9 @@ typedef struct weft_stats_t {
         uint64_t steals;
         uint64_t handoffs, takes, preemptions;
         uint64_t parks;                 /* times a goroutine waited: all, and by reason below */
-        uint64_t parks_park, parks_join;
+        uint64_t parks_park, parks_join, parks_chan_recv, parks_chan_send, parks_select;
+        uint64_t parks_sleep, parks_mutex, parks_rwmutex, parks_cond, parks_sem, parks_wg;
+        uint64_t parks_once, parks_scope_close;
         uint64_t stacks_reserved;
         /* How long goroutines waited between ready and running: entry i counts those of 2^i to
          * 2^(i+1) ns. One in 256 is timed, and every one that was woken by a foreign thread. */

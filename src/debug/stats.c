@@ -16,13 +16,39 @@
 _Static_assert(W_ARRAY_LEN(((weft_stats_t *)0)->ready_to_run) == W_READY_BUCKETS,
                "the public histogram has the same buckets");
 
+/* Where the waits of each reason are counted. */
+static const size_t place_of[W_N_WAIT_REASONS] = {
+        [W_WAIT_PARK] = offsetof(weft_stats_t, parks_park),
+        [W_WAIT_JOIN] = offsetof(weft_stats_t, parks_join),
+        [W_WAIT_CHAN_RECV] = offsetof(weft_stats_t, parks_chan_recv),
+        [W_WAIT_CHAN_SEND] = offsetof(weft_stats_t, parks_chan_send),
+        [W_WAIT_SELECT] = offsetof(weft_stats_t, parks_select),
+        [W_WAIT_SLEEP] = offsetof(weft_stats_t, parks_sleep),
+        [W_WAIT_MUTEX] = offsetof(weft_stats_t, parks_mutex),
+        [W_WAIT_RWMUTEX] = offsetof(weft_stats_t, parks_rwmutex),
+        [W_WAIT_COND] = offsetof(weft_stats_t, parks_cond),
+        [W_WAIT_SEM] = offsetof(weft_stats_t, parks_sem),
+        [W_WAIT_GROUP] = offsetof(weft_stats_t, parks_wg),
+        [W_WAIT_ONCE] = offsetof(weft_stats_t, parks_once),
+        [W_WAIT_SCOPE_CLOSE] = offsetof(weft_stats_t, parks_scope_close),
+};
+
+static void add_parks(weft_stats_t *st, struct p_stats *s)
+{
+        for (uint32_t i = W_WAIT_NONE + 1; i < W_N_WAIT_REASONS; i++) {
+                uint64_t n = w_load_rlx(&s->parks[i]);            /* counter */
+
+                *(uint64_t *)(void *)((char *)st + place_of[i]) += n;
+                st->parks += n;
+        }
+}
+
 static void add_p(weft_stats_t *st, struct p_stats *s)
 {
         st->spawned += w_load_rlx(&s->spawned);                   /* counter */
         st->switches += w_load_rlx(&s->switches);                 /* counter */
         st->steals += w_load_rlx(&s->steals);                     /* counter */
-        st->parks_park += w_load_rlx(&s->parks[W_WAIT_PARK]);     /* counter */
-        st->parks_join += w_load_rlx(&s->parks[W_WAIT_JOIN]);     /* counter */
+        add_parks(st, s);
         for (uint32_t i = 0; i < W_READY_BUCKETS; i++)
                 st->ready_to_run[i] += w_load_rlx(&s->ready_to_run[i]);   /* counter */
 }
@@ -33,7 +59,6 @@ void w_stats_collect(weft_stats_t *st)
         for (uint32_t i = 0; i < w_sched.n_procs; i++)
                 add_p(st, &w_sched.all_p[i]->stats);
         st->spawned += w_load_rlx(&w_sched.spawned_without_p);    /* counter */
-        st->parks = st->parks_park + st->parks_join;
         st->goroutines = (uint64_t)w_live_count();
         st->threads_spinning = w_load_rlx(&w_sched.n_spinning);   /* counter */
         st->procs = w_sched.n_procs;

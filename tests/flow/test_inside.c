@@ -122,6 +122,36 @@ static void main_latency(void *arg)
         CHECK(n >= N / W_READY_EVERY / 2 && n <= 3 * N / W_READY_EVERY);
 }
 
+/* Each kind of wait is counted under its own name, and in the sum. */
+static void receive_one(void *c)
+{
+        CHECK_EQ(weft_chan_recv(c, NULL), 0);
+}
+
+static void main_parks(void *arg)
+{
+        weft_stats_t st = { .size = sizeof(st) };
+        weft_chan   *c = weft_chan_new(0, 0);
+        int64_t      id = sched_go(receive_one, c);
+
+        (void)arg;
+        sched_await_parked(id);
+        CHECK_EQ(weft_sleep(WEFT_US(10)), 0);
+        CHECK_EQ(weft_chan_send(c, NULL), 0);
+        sched_join(id);
+        weft_chan_unref(c);
+        CHECK_EQ(weft_stats(&st), 0);
+        CHECK_EQ(st.parks_chan_recv, 1);
+        CHECK_EQ(st.parks_sleep, 1);
+        CHECK_EQ(st.parks_chan_send + st.parks_select + st.parks_mutex + st.parks_sem, 0);
+        CHECK_EQ(st.parks, st.parks_chan_recv + st.parks_sleep + st.parks_join);
+}
+
+TEST(stats_count_waits_by_reason)
+{
+        sched_run(main_parks, NULL);
+}
+
 TEST(stats_time_some_from_ready_to_running)
 {
         sched_run(main_latency, NULL);
