@@ -25,10 +25,13 @@ static void short_while(void)
                 sim_work(sim_random(1u << (1 + sim_random(14))));
 }
 
+/* Mostly soon; now and then so late that it must be brought forward, or stopped. */
 static int64_t some_ns(void)
 {
         if (sim_random(8) == 0)
                 return -1;
+        if (sim_random(6) == 0)
+                return WEFT_SEC(3600);
         return sim_random(1u << (1 + sim_random(19)));
 }
 
@@ -87,9 +90,17 @@ static void make(struct clock *c)
         SIM_CHECK(c->timer, "no timer");
 }
 
-/* Waits until everything that was set and not taken back has fired, and a while longer. */
+/* Brings everything forward, waits until what was set and not taken back has fired, and a while
+ * longer. */
 static void settle(void)
 {
+        for (int i = 0; i < N_TIMERS; i++) {
+                w_store_rlx(&clocks[i].not_before, 0);
+                int rc = weft_timer_reset(clocks[i].timer, sim_random(SHORT_NS));
+
+                w_add_rlx(&clocks[i].n_set, 1);
+                w_add_rlx(&clocks[i].n_back, (uint32_t)rc);
+        }
         SIM_CHECK(weft_sleep(2 * SHORT_NS) == 0, "sleep");
         for (int i = 0; i < N_TIMERS; i++)
                 SIM_CHECK(n_open(&clocks[i]) == 0, "%u set, %u taken back, %u fired",

@@ -39,6 +39,8 @@ static void branch(void *arg)
 
         if (sim_random(4) == 0)
                 weft_yield();
+        if (sim_random(8) == 0)         /* its own parent waits below, nobody in front */
+                sim_work(LONG_NS);
         int64_t second = sim_random(2) ? go_first(branch, &right) : 0;
 
         sched_join(first);
