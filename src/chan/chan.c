@@ -186,7 +186,9 @@ W_EXPORT weft_chan *(weft_chan_ref)(weft_chan *c)
 {
         if (!c || !w_call_begin())
                 return c;
+        W_ENTER();
         w_chan_ref(w_chan_of(c));
+        W_LEAVE();
         w_call_end();
         return c;
 }
@@ -221,8 +223,10 @@ W_EXPORT size_t (weft_chan_len)(weft_chan *c)
 {
         if (!c || !w_call_begin())
                 return 0;
+        W_ENTER();
         size_t n = w_load_rlx(&w_chan_of(c)->n);                  /* hint */
 
+        W_LEAVE();
         w_call_end();
         return n;
 }
@@ -231,8 +235,10 @@ W_EXPORT size_t (weft_chan_cap)(weft_chan *c)
 {
         if (!c || !w_call_begin())
                 return 0;
+        W_ENTER();
         size_t cap = w_chan_of(c)->cap;
 
+        W_LEAVE();
         w_call_end();
         return cap;
 }

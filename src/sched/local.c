@@ -46,6 +46,7 @@ W_EXPORT int weft_key_new(weft_key *key, void (*destroy)(void *))
 
         if (!key)
                 return -EINVAL;
+        W_ENTER();
         w_lock(&keys_lock);
         for (uint32_t i = 0; i < N_KEYS; i++) {
                 if (keys[i].used)
@@ -57,6 +58,7 @@ W_EXPORT int weft_key_new(weft_key *key, void (*destroy)(void *))
                 break;
         }
         w_unlock(&keys_lock);
+        W_LEAVE();
         return rc;
 }
 
@@ -69,6 +71,7 @@ static struct key *find_locked(weft_key key)
 
 W_EXPORT void weft_key_free(weft_key key)
 {
+        W_ENTER();
         w_lock(&keys_lock);
         struct key *k = find_locked(key);
 
@@ -77,6 +80,7 @@ W_EXPORT void weft_key_free(weft_key key)
                 k->generation = (k->generation + 1) % (UINT32_MAX / N_KEYS);
         }
         w_unlock(&keys_lock);
+        W_LEAVE();
 }
 
 static bool is_valid(weft_key key)
@@ -110,10 +114,8 @@ static struct value *slot_of(const struct g *gp, weft_key key)
         return own->locals && slot < own->n_locals ? &own->locals[slot] : NULL;
 }
 
-W_EXPORT int weft_local_set(weft_key key, void *value)
+static int set(struct g *gp, weft_key key, void *value)
 {
-        struct g *gp = w_g();
-
         if (!gp)
                 return -EPERM;
         if (!is_valid(key))
@@ -128,12 +130,24 @@ W_EXPORT int weft_local_set(weft_key key, void *value)
         return 0;
 }
 
+W_EXPORT int weft_local_set(weft_key key, void *value)
+{
+        W_ENTER();
+        int rc = set(w_g(), key, value);
+
+        W_LEAVE();
+        return rc;
+}
+
 W_EXPORT void *weft_local_get(weft_key key)
 {
+        W_ENTER();
         struct g           *gp = w_g();
         const struct value *v = gp ? slot_of(gp, key) : NULL;
+        void               *value = v && v->generation == key.id / N_KEYS ? v->pointer : NULL;
 
-        return v && v->generation == key.id / N_KEYS ? v->pointer : NULL;
+        W_LEAVE();
+        return value;
 }
 
 /* The destructor of a value whose key still exists, or NULL. */

@@ -17,9 +17,12 @@ enum {
 
 W_EXPORT int64_t weft_id(void)
 {
+        W_ENTER();
         struct g *gp = w_g();
+        int64_t   id = gp ? gp->id : 0;
 
-        return gp ? gp->id : 0;
+        W_LEAVE();
+        return id;
 }
 
 /* Cut at a byte, not in the middle of a UTF-8 character. */
@@ -38,18 +41,22 @@ void w_name_copy(char out[W_NAME_BYTES], const char *name)
 
 W_EXPORT void weft_name(const char *name)
 {
+        W_ENTER();
         struct g *gp = w_g();
 
         if (gp)
                 w_name_copy(w_g_cold(gp)->name, name ? name : "");
+        W_LEAVE();
 }
 
 W_EXPORT int64_t weft_count(void)
 {
         if (!w_guest_begin())
                 return 0;
+        W_ENTER();
         int64_t n = w_live_count();
 
+        W_LEAVE();
         w_guest_end();
         return n;
 }
@@ -70,13 +77,16 @@ static bool slice_is_over(struct p *pp)
 
 W_EXPORT int weft_checkpoint(void)
 {
+        W_ENTER();
         struct p *pp = w_p();
+        bool      over = pp && (w_load_rlx(&pp->attention) || slice_is_over(pp)); /* hint */
 
-        if (!pp || (!w_load_rlx(&pp->attention) && !slice_is_over(pp)))   /* hint */
-                return 0;
-        pp->slice_at = w_os_now();
-        weft_yield();
-        return 1;
+        if (over) {
+                pp->slice_at = w_os_now();
+                weft_yield();
+        }
+        W_LEAVE();
+        return over;
 }
 
 /* Out of line and not const, so that every mention in user code asks anew: see weft.h. */

@@ -220,18 +220,23 @@ W_EXPORT int weft_cancelled(void)
 /* A thread that is not weft's is in no scope: there is nothing to hide. */
 W_EXPORT void weft_shield_begin(void)
 {
+        W_ENTER();
         struct g *gp = w_g();
 
         if (gp)
                 w_g_cold(gp)->n_shields++;
+        W_LEAVE();
 }
 
 W_EXPORT void weft_shield_end(void)
 {
+        W_ENTER();
         struct g *gp = w_g();
 
-        if (!gp)
-                return;
-        W_CHECK(w_g_cold(gp)->n_shields > 0, "weft_shield_end without a shield in this scope");
-        w_g_cold(gp)->n_shields--;
+        if (gp) {
+                W_CHECK(w_g_cold(gp)->n_shields > 0,
+                        "weft_shield_end without a shield in this scope");
+                w_g_cold(gp)->n_shields--;
+        }
+        W_LEAVE();
 }
