@@ -15,25 +15,13 @@ function(weft_engine name)
     COMPILE_OPTIONS "${weft_switch_flags}")
 endfunction()
 
-file(GLOB engine_common CONFIGURE_DEPENDS
-  ${PROJECT_SOURCE_DIR}/src/base/*.c
-  ${PROJECT_SOURCE_DIR}/src/arch/*.c ${PROJECT_SOURCE_DIR}/src/arch/*/*.c
-  ${PROJECT_SOURCE_DIR}/src/stack/*.c
-  ${PROJECT_SOURCE_DIR}/src/sched/*.c
-  ${PROJECT_SOURCE_DIR}/src/wait/*.c
-  ${PROJECT_SOURCE_DIR}/src/scope/*.c
-  ${PROJECT_SOURCE_DIR}/src/chan/*.c
-  ${PROJECT_SOURCE_DIR}/src/sync/*.c
-  ${PROJECT_SOURCE_DIR}/src/time/*.c
-  ${PROJECT_SOURCE_DIR}/src/debug/*.c)
-
 file(GLOB sim_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/sim/*.c)
 # Eight slots instead of 256: a scenario of a few thousand steps fills and wraps them.
 weft_engine(weft_sim DEFINITIONS W_SIM W_RUNQ_CAP=8 W_PARENTS_CAP=4
-  SOURCES ${engine_common} ${sim_sources})
+  SOURCES ${weft_common_sources} ${sim_sources})
 
 # Four slots instead of 256: small enough to try everything, large enough to wrap.
-set(small_parts ${engine_common})
+set(small_parts ${weft_common_sources})
 list(FILTER small_parts INCLUDE REGEX
   "/src/(base|arch)/|/src/sched/(runq|parents)[.]c$|/src/wait/wake[.]c$")
 file(GLOB explore_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/explore/*.c)

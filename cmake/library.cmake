@@ -2,18 +2,12 @@
 
 include(GNUInstallDirs)         # before the first use of where things are installed
 
-file(GLOB weft_sources CONFIGURE_DEPENDS
-  ${PROJECT_SOURCE_DIR}/src/base/*.c
-  ${PROJECT_SOURCE_DIR}/src/arch/*.c ${PROJECT_SOURCE_DIR}/src/arch/*/*.c
-  ${PROJECT_SOURCE_DIR}/src/os/linux/*.c
-  ${PROJECT_SOURCE_DIR}/src/stack/*.c
-  ${PROJECT_SOURCE_DIR}/src/sched/*.c
-  ${PROJECT_SOURCE_DIR}/src/wait/*.c
-  ${PROJECT_SOURCE_DIR}/src/scope/*.c
-  ${PROJECT_SOURCE_DIR}/src/chan/*.c
-  ${PROJECT_SOURCE_DIR}/src/sync/*.c
-  ${PROJECT_SOURCE_DIR}/src/time/*.c
-  ${PROJECT_SOURCE_DIR}/src/debug/*.c)
+# What runs on every machine, real or simulated; cmake/engines.cmake uses the same list.
+set(weft_common base arch arch/* stack sched wait scope chan sync time debug)
+list(TRANSFORM weft_common REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/\\1/*.c")
+file(GLOB weft_common_sources CONFIGURE_DEPENDS ${weft_common})
+file(GLOB weft_os_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/linux/*.c)
+set(weft_sources ${weft_common_sources} ${weft_os_sources})
 
 # The files in which a context switch stands: rules in src/arch/arch.h. The entry code is with them
 # because LTO loses symbols that only top-level assembly defines.

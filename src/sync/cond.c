@@ -151,10 +151,7 @@ static W_NOINLINE void broadcast_slow(struct cond *c)
         if (w_table_first(b, key, run))
                 w_store_rlx(&c->word, 0);                         /* guarded by the bucket's lock */
         (void)w_table_claim_all(b, key, run, &woken);
-        w_table_unlock(b);
-        w_table_wake_all(&woken);
-        if (run)
-                w_guest_end();
+        w_table_unlock_and_wake(b, &woken, run);
         W_LEAVE();
 }
 

@@ -103,10 +103,7 @@ static W_NOINLINE void release_all(struct once *o)
         w_list_init(&woken);
         w_store_rel(&o->word, DONE);                              /* [ON1] */
         (void)w_table_claim_all(b, key, run, &woken);
-        w_table_unlock(b);
-        w_table_wake_all(&woken);
-        if (run)
-                w_guest_end();
+        w_table_unlock_and_wake(b, &woken, run);
         W_LEAVE();
 }
 

@@ -145,10 +145,7 @@ static W_NOINLINE void leave_slow(struct rwmutex *m, uint64_t seen, unsigned lin
         bool     left = w_cas_acqrel(&m->word, &seen, mine);      /* [RW1] */
 
         W_CHECK(left, "rwmutex %p was changed while its last holder left", (void *)m);
-        w_table_unlock(b);
-        w_table_wake_all(&woken);
-        if (run)
-                w_guest_end();
+        w_table_unlock_and_wake(b, &woken, run);
         W_LEAVE();
 }
 

@@ -24,12 +24,11 @@
  *           line.
  * Rejected  counting the waiters in the word (a cancelled one would have to count itself down).
  * Tests     flow/test_wg.c, flow/test_lifetime.c, sim scenario sync_wg, mutants sync-wg-*; window
- *           wg-before-wake.
+ *           table-before-wake.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
-#include "base/window.h"
 #include "sched/sched.h"
 #include "wait/table.h"
 #include "wait/wait.h"
@@ -92,11 +91,7 @@ static W_NOINLINE void release_all(struct wg *g, int n)
         (void)add(g, n, true, &released);
         if (released)
                 (void)w_table_claim_all(b, key, run, &woken);
-        w_table_unlock(b);
-        W_WINDOW("wg-before-wake");
-        w_table_wake_all(&woken);
-        if (run)
-                w_guest_end();
+        w_table_unlock_and_wake(b, &woken, run);
         W_LEAVE();
 }
 

@@ -41,6 +41,7 @@
 #include "wait/table.h"
 
 #include "base/assert.h"
+#include "base/window.h"
 #include "sched/sched.h"
 
 /* In an engine there is one bucket: which objects share one must not depend on addresses, or a run
@@ -224,6 +225,15 @@ void w_table_wake_all(struct list_node *woken)
 {
         for (struct list_node *n; (n = w_list_pop_front(woken));)
                 w_wake_up(W_CONTAINER_OF(n, struct place, line)->waiter);
+}
+
+void w_table_unlock_and_wake(struct bucket *b, struct list_node *woken, bool run)
+{
+        w_table_unlock(b);
+        W_WINDOW("table-before-wake");
+        w_table_wake_all(woken);
+        if (run)
+                w_guest_end();
 }
 
 void w_table_withdraw(struct place *p)

@@ -78,6 +78,10 @@ uint32_t w_table_claim_all(struct bucket *b, uintptr_t key, bool run, struct lis
 /* Wakes them. Context: unlocked. */
 void w_table_wake_all(struct list_node *woken);
 
+/* The other end of w_table_lock_to_wake for one who wakes several: unlocks, wakes, lets the run go.
+ */
+void w_table_unlock_and_wake(struct bucket *b, struct list_node *woken, bool run);
+
 /* For a wait that was ended by something else: locks, takes p out, unlocks. */
 void w_table_withdraw(struct place *p);
 

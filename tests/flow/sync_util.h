@@ -60,6 +60,39 @@ static inline void sync_thread_join(struct sync_thread *t)
         CHECK_EQ(pthread_join(t->thread, NULL), 0);
 }
 
+/* A thread that weft has not made calls call(arg), which waits; the run ends meanwhile. */
+struct sync_across {
+        struct sync_thread thread;
+        int              (*call)(void *arg);
+        void              *arg;
+        int                rc;
+};
+
+static inline void sync_across_thread(void *arg)
+{
+        struct sync_across *a = arg;
+
+        a->rc = a->call(a->arg);
+}
+
+static inline void sync_across_main(void *arg)
+{
+        struct sync_across *a = arg;
+
+        sync_thread_start(&a->thread, sync_across_thread, a);
+        w_os_sleep_until(w_os_now() + 2000000);
+}
+
+/* What the call returned. */
+static inline int sync_call_across_the_end(int (*call)(void *), void *arg)
+{
+        struct sync_across a = { .call = call, .arg = arg, .rc = 1 };
+
+        sched_run(sync_across_main, &a);
+        sync_thread_join(&a.thread);
+        return a.rc;
+}
+
 /* rc = call(arg) in a scope that a child cancels while it waits. */
 struct sync_cancelled {
         int      (*call)(void *arg);

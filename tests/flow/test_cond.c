@@ -269,25 +269,8 @@ TEST(without_a_runtime_there_is_nothing_to_wait_for)
         CHECK_EQ(weft_mutex_try_lock(&mutex), 0);
 }
 
-static int thread_rc = 1;
-
-static void thread_waits(void *arg)
-{
-        thread_rc = wait_call(arg);
-}
-
-static void return_soon(void *arg)
-{
-        sync_thread_start(arg, thread_waits, NULL);
-        w_os_sleep_until(w_os_now() + 2000000);
-}
-
 TEST(the_end_of_the_run_ends_a_thread_s_wait)
 {
-        struct sync_thread thread;
-
-        sched_run(return_soon, &thread);
-        sync_thread_join(&thread);
-        CHECK_EQ(thread_rc, -ESHUTDOWN);
+        CHECK_EQ(sync_call_across_the_end(wait_call, NULL), -ESHUTDOWN);
         CHECK_EQ(weft_mutex_try_lock(&mutex), 0);
 }

@@ -208,27 +208,16 @@ TEST(who_was_dropped_gets_no_permit)
 }
 
 static weft_sem never = WEFT_SEM_INIT(0);
-static int      thread_rc = 1;
 
-static void thread_acquires(void *arg)
+static int acquire_never(void *arg)
 {
         (void)arg;
-        thread_rc = weft_sem_acquire(&never);
-}
-
-static void return_soon(void *arg)
-{
-        sync_thread_start(arg, thread_acquires, NULL);
-        w_os_sleep_until(w_os_now() + 2000000);
+        return weft_sem_acquire(&never);
 }
 
 TEST(the_end_of_the_run_ends_a_thread_s_wait)
 {
-        struct sync_thread thread;
-
-        sched_run(return_soon, &thread);
-        sync_thread_join(&thread);
-        CHECK_EQ(thread_rc, -ESHUTDOWN);
+        CHECK_EQ(sync_call_across_the_end(acquire_never, NULL), -ESHUTDOWN);
         weft_sem_release(&never);
         CHECK_EQ(weft_sem_try_acquire(&never), 0);
 }

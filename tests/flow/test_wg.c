@@ -170,18 +170,14 @@ TEST(a_scope_ends_the_wait)
                 CHECK_EQ(((char *)&first)[i], 0);
 }
 
-static void return_soon(void *arg)
+static int wait_first(void *arg)
 {
-        weft_wg_add(&first, 1);
-        sync_thread_start(arg, thread_waits, &first);
-        w_os_sleep_until(w_os_now() + 2000000);
+        (void)arg;
+        return weft_wg_wait(&first);
 }
 
 TEST(the_end_of_the_run_ends_a_thread_s_wait)
 {
-        struct sync_thread thread;
-
-        sched_run(return_soon, &thread);
-        sync_thread_join(&thread);
-        CHECK_EQ(thread_rc, -ESHUTDOWN);
+        weft_wg_add(&first, 1);
+        CHECK_EQ(sync_call_across_the_end(wait_first, NULL), -ESHUTDOWN);
 }
