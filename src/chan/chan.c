@@ -131,17 +131,13 @@ static void tell_side(struct chan *c, struct chan_side *side, struct list_node *
         }
 }
 
-/* The last to be made ready is the first to run, and the others follow in order: so the one that
- * has waited longest comes last. A record is gone once its owner is awake. */
-static void wake_all(struct list_node *woken)
+static void wake_all(struct list_node *claimed)
 {
-        struct list_node *first = w_list_pop_front(woken);
+        struct queue woken = { 0 };
 
-        if (!first)
-                return;
-        for (struct list_node *n; (n = w_list_pop_front(woken));)
-                w_wake_up(W_CONTAINER_OF(n, struct chan_waiter, link)->waiter);
-        w_wake_up(W_CONTAINER_OF(first, struct chan_waiter, link)->waiter);
+        for (struct list_node *n; (n = w_list_pop_front(claimed));)
+                w_wake_gather(W_CONTAINER_OF(n, struct chan_waiter, link)->waiter, &woken);
+        w_ready_many(&woken);
 }
 
 int w_chan_close(struct chan *c)

@@ -12,13 +12,16 @@
 #include "weft.h"
 
 /* Records of joiners live in frames that are gone once their goroutine runs: unlink, then ready. */
-static void ready_all(struct list_node *woken)
+static void ready_all(struct list_node *joiners)
 {
-        for (struct list_node *n; (n = w_list_pop_front(woken));) {
+        struct queue woken = { 0 };
+
+        for (struct list_node *n; (n = w_list_pop_front(joiners));) {
                 struct joiner *j = W_CONTAINER_OF(n, struct joiner, link);
 
-                j->wake(j);
+                j->gather(j, &woken);
         }
+        w_ready_many(&woken);
 }
 
 static struct scope_head *head_of(struct scope *s)
@@ -29,15 +32,16 @@ static struct scope_head *head_of(struct scope *s)
 /* What is left of gp once its stack is another's or nobody's. */
 static void end_record(struct p *pp, struct g *gp)
 {
-        struct list_node woken;
+        struct list_node joiners;
         struct scope    *home = gp->scope;
 
-        w_list_init(&woken);
+        w_list_init(&joiners);
         w_live_ended(pp);       /* who has joined it does not count it any more */
-        w_id_end(gp, &woken);
+        w_id_end(gp, &joiners);
         w_g_move(gp, G_RUNNING, G_DEAD);
         w_g_put(pp, gp);
-        ready_all(&woken);
+        if (W_UNLIKELY(!w_list_empty(&joiners)))
+                ready_all(&joiners);
         if (W_UNLIKELY(home != NULL))
                 head_of(home)->left(home);
 }

@@ -9,8 +9,8 @@
 #include "sched/keeper.h"
 #include "sched/sched.h"
 
-/* Fires what is due on this P. One goroutine that nobody stands before is run right away; for all
- * else this is a submission like any other. */
+/* Fires what is due on this P. One goroutine that nobody stands before is run right away; else it
+ * is a submission like any other, and so are many. */
 static struct g *from_timers(struct m *mp)
 {
         struct p *pp = mp->p;
@@ -20,7 +20,7 @@ static struct g *from_timers(struct m *mp)
         bool     alone = w_p_has_no_work(pp) && pp->tick % W_GLOBAL_EVERY != 0;
         uint32_t n = w_timers_run(&pp->timers, pp->now);
 
-        if (n > 1 || (n == 1 && !alone))
+        if (n == 1 && !alone)
                 w_wake_one();
         return NULL;
 }

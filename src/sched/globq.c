@@ -55,14 +55,19 @@ struct g *w_globq_get_batch_locked(struct queue *rest)
         return first;
 }
 
-void w_globq_publish(struct g *gp, enum g_state from)
+void w_globq_publish_locked(struct g *gp, enum g_state from)
 {
-        w_lock(&w_sched.lock);
         if (from == G_DEAD)
                 w_live_spawned(NULL);
         w_g_move(gp, from, G_RUNNABLE);
         w_latency_begin(gp);    /* a wake from afar: rare, and the one to know about */
         w_globq_put_locked(gp);
+}
+
+void w_globq_publish(struct g *gp, enum g_state from)
+{
+        w_lock(&w_sched.lock);
+        w_globq_publish_locked(gp, from);
         w_unlock(&w_sched.lock);
 }
 

@@ -17,6 +17,11 @@
  *           5 n_spinning 0 -> 1, take an idle P under the lock, start a thread that looks; no idle
  *           P
  *             any more: need_spinning := 1 under the lock, n_spinning - 1
+ *           of many, with a P (sched/ready.c): 1 under the lock as many as there are idle Ps to the
+ *           global queue, those Ps taken   2 the others to the own ring, what does not fit to the
+ *           global queue   3 a thread for each P taken, not a looker: it has work   4 acts as a
+ *           submitter of one: a P may have become idle meanwhile. Without a P: all to the global
+ *           queue under the lock, together with the taking; then 3 and 4
  * Leaver    under sched.lock: 1 global queue empty?   2 P to the idle list, n_idle_p + 1
  *           3 [ID2] full fence   4 need_spinning, and it was not a looker: take a P back, look
  * Looker    that found nothing is a leaver first, then: 1 n_spinning - 1   2 [ID1] full fence   3

@@ -38,8 +38,9 @@ struct joiner {
          * other reasons to go on, and the record is not touched any more. With the bucket's lock;
          * takes no other. */
         bool           (*claim)(struct joiner *joiner);
-        /* Wakes it; the record is gone then. No lock is held. */
-        void           (*wake)(struct joiner *joiner);
+        /* Puts its goroutine among those to be woken; a thread goes on at once, and then the record
+         * is gone. No lock is held. */
+        void           (*gather)(struct joiner *joiner, struct queue *woken);
 };
 
 void w_ids_init(void);

@@ -52,8 +52,8 @@ struct m {
         struct commit      commit;      /* o  pending while it switches */
         struct g          *resume;      /* o  commit to w_execute: go back to this one */
         bool               in_commit;   /* o  on a borrowed stack: little room, no switch */
-        bool               owed_spinning;       /* o  and whether it is to look for work */
-        struct p          *owed_p;      /* o  a thread must be created for this one, on g0 */
+        struct p          *owed_p;      /* o  a thread must be created for each, on g0; linked by
+                                         *    idle_next */
         w_atomic_u32       flag;        /* a  see enum m_flag; looked at by every entry */
         int               *errno_at;    /* i  where this thread's errno is */
         struct fiber       g0;          /* o  while a goroutine runs */

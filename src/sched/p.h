@@ -52,7 +52,9 @@ struct p {
         W_ATOMIC(struct m *) m;         /* O  back link; NULL while idle. m->p == this */
         w_atomic_u32       status;      /* O  enum p_status; changed under sched.lock but for the
                                          *    owner's own stop */
-        struct p          *idle_next;   /* s  link in sched.idle_p */
+        struct p          *idle_next;   /* s  link in sched.idle_p; o  while somebody starts threads
+                                         *    for several */
+        bool               owed_spinning;       /* o  the thread that is owed is to look for work */
 
         w_atomic_u32       attention;   /* a  hint: set of enum p_attention */
         uint32_t           tick;        /* o  schedules that did not inherit their slice */

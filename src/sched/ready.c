@@ -1,11 +1,15 @@
-/* sched/ready.c - step 6: a goroutine that waited may run again.
+/* sched/ready.c - step 6: goroutines that waited may run again, one or many at a time.
  *
- * Called by   whoever won the right to wake it, on any thread, with or without a P.
- * Protocols   cites park (sched/switch.c), idle (sched/idle.c).
+ * Called by   whoever won the right to wake them, on any thread, with or without a P; timers.
+ * Protocols   cites park (sched/switch.c), idle (sched/idle.c), whose "submitter of many" is here.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "base/assert.h"
+#include "base/window.h"
 #include "sched/sched.h"
+
+enum { PORTION = 128 };         /* most that a thread without a P moves under sched.lock at once */
 
 void w_ready(struct g *gp)
 {
@@ -19,4 +23,139 @@ void w_ready(struct g *gp)
                 w_globq_publish(gp, G_WAITING);
         }
         w_wake_one();
+}
+
+/* ---- Many ------------------------------------------------------------------------------------ */
+
+static struct g *pop(struct queue *batch)
+{
+        struct queue_node *n = w_queue_pop(batch);
+
+        return n ? W_CONTAINER_OF(n, struct g, link) : NULL;
+}
+
+/* Up to n idle Ps, linked by idle_next. */
+static struct p *take_idle_ps_locked(uint32_t n)
+{
+        struct p *taken = NULL;
+
+        if (w_load_rlx(&w_sched.stopping))                        /* guarded by the lock */
+                return NULL;
+        for (struct p *pp; n > 0 && (pp = w_idle_p_get_locked()); n--) {
+                pp->idle_next = taken;
+                taken = pp;
+        }
+        return taken;
+}
+
+/* They do not look for work, they have some: one goroutine each, unless others are faster. */
+static void start_all(struct p *taken)
+{
+        while (taken) {
+                struct p *pp = taken;
+
+                taken = pp->idle_next;
+                pp->idle_next = NULL;
+                w_thread_for(pp, false);
+        }
+}
+
+/* The oldest go to the global queue, one for each P that is idle; those Ps are returned. */
+static struct p *share(struct queue *batch)
+{
+        struct queue shared = { 0 };
+        uint32_t     n_idle = w_load_rlx(&w_sched.n_idle_p);      /* hint: the last wake is sure */
+
+        if (n_idle == 0)
+                return NULL;
+        w_lock(&w_sched.lock);
+        uint32_t n = w_load_rlx(&w_sched.n_idle_p);               /* guarded by the lock */
+
+        w_queue_move_front(&shared, batch, n);
+        struct p *taken = take_idle_ps_locked(shared.n);
+
+        w_globq_put_batch_locked(&shared);
+        w_unlock(&w_sched.lock);
+        return taken;
+}
+
+/* In order behind those who are there; what does not fit goes to the global queue. */
+static void queue_in_order(struct p *pp, struct queue *batch)
+{
+        for (struct g *gp; (gp = pop(batch));) {
+                if (W_LIKELY(!w_runq_push(&pp->runq, gp)))
+                        continue;
+                w_queue_push_front(batch, &gp->link);
+                w_lock(&w_sched.lock);
+                w_globq_put_batch_locked(batch);
+                w_unlock(&w_sched.lock);
+        }
+}
+
+/* WEFT_DEBUG=randomize: any order is possible. */
+static void queue_at_random(struct p *pp, struct queue *batch)
+{
+        for (struct g *gp; (gp = pop(batch));)
+                w_queue_next(pp, gp);
+}
+
+void w_queue_many(struct p *pp, struct queue *batch)
+{
+        struct p *taken = share(batch);
+
+        W_WINDOW("batch-shared");
+        if (W_UNLIKELY(w_sched.config.randomize))
+                queue_at_random(pp, batch);
+        else
+                queue_in_order(pp, batch);
+        start_all(taken);
+        w_wake_one();
+}
+
+static void ready_many_here(struct p *pp, struct queue *batch)
+{
+        for (struct queue_node *n = batch->head; n; n = n->next) {
+                struct g *gp = W_CONTAINER_OF(n, struct g, link);
+
+                w_g_move(gp, G_WAITING, G_RUNNABLE);
+                w_ready_time(pp, gp);
+        }
+        w_queue_many(pp, batch);
+}
+
+/* State and queue change at one moment, as weft_check sees it. */
+static struct p *publish_portion(struct queue *batch)
+{
+        uint32_t  n = 0;
+        struct g *gp;
+
+        w_lock(&w_sched.lock);
+        while (n < PORTION && (gp = pop(batch))) {
+                w_globq_publish_locked(gp, G_WAITING);
+                n++;
+        }
+        struct p *taken = take_idle_ps_locked(n);
+
+        w_unlock(&w_sched.lock);
+        return taken;
+}
+
+static void ready_many_from_afar(struct queue *batch)
+{
+        while (batch->n) {
+                start_all(publish_portion(batch));
+                w_wake_one();
+        }
+}
+
+void w_ready_many(struct queue *batch)
+{
+        struct p *pp = w_p();
+
+        if (batch->n == 1)
+                w_ready(pop(batch));
+        else if (pp && batch->n)
+                ready_many_here(pp, batch);
+        else
+                ready_many_from_afar(batch);
 }

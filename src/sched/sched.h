@@ -110,6 +110,7 @@ struct g *w_globq_get_batch_locked(struct queue *rest);
 void w_globq_put(struct g *gp);
 /* For those without a P: state, count and queue change at one moment, as weft_check sees it. */
 void w_globq_publish(struct g *gp, enum g_state from);
+void w_globq_publish_locked(struct g *gp, enum g_state from);
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
@@ -174,6 +175,11 @@ void w_unwind_pop(struct g *gp, struct unwind *u);
 /* ready.c: makes a WAITING goroutine runnable. Context: the one waker, any thread, also without P.
  * */
 void w_ready(struct g *gp);
+/* The same for many, linked by g.link in the order in which they are to run; leaves the queue
+ * empty. One goes to each idle P, with a thread; the others to the own queue. */
+void w_ready_many(struct queue *batch);
+/* For those that are RUNNABLE already and in no queue. Context: owner of pp. */
+void w_queue_many(struct p *pp, struct queue *batch);
 
 /* idle.c: new work was published; some thread must look at it. */
 void w_wake_one_of_many(void);

@@ -264,10 +264,12 @@ int w_thread_create(struct p *pp, bool spinning)
 static void pay(void *arg)
 {
         struct m *mp = arg;
-        struct p *pp = mp->owed_p;
 
-        mp->owed_p = NULL;
-        (void)w_thread_create(pp, mp->owed_spinning);   /* failure: said, and the P is back */
+        for (struct p *pp; (pp = mp->owed_p);) {
+                mp->owed_p = pp->idle_next;
+                pp->idle_next = NULL;
+                (void)w_thread_create(pp, pp->owed_spinning);   /* failure: said, the P is back */
+        }
 }
 
 void w_thread_pay_owed(struct m *mp)
@@ -285,9 +287,9 @@ static void create_on_g0(struct p *pp, bool spinning)
                 (void)w_thread_create(pp, spinning);    /* failure: said, and the P is back */
                 return;
         }
-        W_CHECK(!mp->owed_p, "two threads are owed by one commit");
+        pp->idle_next = mp->owed_p;
+        pp->owed_spinning = spinning;
         mp->owed_p = pp;
-        mp->owed_spinning = spinning;
         if (!mp->in_commit)
                 w_thread_pay_owed(mp);
 }

@@ -16,7 +16,7 @@
  * Disarmer  1 home [TM1]; none: done   2 lock; still at home: remove, home := none; unlock
  * Firer     1 next_at is later than now: done   2 lock; take the first while it is due   3 claim
  *           4 home := none [TM1], the last touch of the record; unlock   5 those claimed go to the
- *           own queue; more than the firer will run itself: wake a thread
+ *           own queue, and if there are several to idle Ps (sched/ready.c)
  * Alarm     among the due: PROTOCOL alarm (sched/alarm.c) says what becomes of it. It is rung one
  *           at a time, without the lock.
  * Memory    the array is replaced by one of twice the size, mapped before the lock is taken. A
@@ -280,19 +280,16 @@ static bool fire_locked(struct timers *ts, int64_t now, struct queue *woken, str
         return r->call != NULL;
 }
 
-/* The earliest goes first, the others in the order of their times. */
+/* The earliest runs here and first, the others in the order of their times. */
 static void queue_woken(struct p *pp, struct queue *woken)
 {
-        bool first = true;
+        struct queue_node *first = w_queue_pop(woken);
 
-        for (struct queue_node *n; (n = w_queue_pop(woken)); first = false) {
-                struct g *gp = W_CONTAINER_OF(n, struct g, link);
-
-                if (first)
-                        w_queue_next(pp, gp);
-                else
-                        w_queue_ring(pp, gp);
-        }
+        if (!first)
+                return;
+        w_queue_next(pp, W_CONTAINER_OF(first, struct g, link));
+        if (woken->n)
+                w_queue_many(pp, woken);
 }
 
 uint32_t w_timers_run(struct timers *ts, int64_t now)

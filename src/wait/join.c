@@ -20,9 +20,9 @@ static bool claim(struct joiner *joiner)
         return w_wake_claim(jw->waiter, jw->verdict) == W_CLAIM_WON;
 }
 
-static void wake(struct joiner *joiner)
+static void gather(struct joiner *joiner, struct queue *woken)
 {
-        w_wake_up(W_CONTAINER_OF(joiner, struct join_waiter, joiner)->waiter);
+        w_wake_gather(W_CONTAINER_OF(joiner, struct join_waiter, joiner)->waiter, woken);
 }
 
 /* -EAGAIN: alive, and *held is locked. */
@@ -63,7 +63,7 @@ int w_join_begin_lock(struct join_waiter *jw, int64_t id, struct lock **held)
                 return rc;
         jw->joiner.id = id;
         jw->joiner.claim = claim;
-        jw->joiner.wake = wake;
+        jw->joiner.gather = gather;
         w_id_join_locked(target, &jw->joiner);
         return rc;
 }

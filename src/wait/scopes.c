@@ -158,24 +158,32 @@ static void strike_locked(struct scope *top, int64_t now, struct list_node *woke
         }
 }
 
+static void wake_all(struct list_node *claimed)
+{
+        struct queue woken = { 0 };
+
+        for (struct list_node *n; (n = w_list_pop_front(claimed));)
+                w_wake_gather(&W_CONTAINER_OF(n, struct wait, member)->waiter, &woken);
+        w_ready_many(&woken);
+}
+
 void w_scope_strike(struct scope *s, int error)
 {
-        struct list_node woken;
+        struct list_node claimed;
         struct lock     *lock = s->lock;
 
-        w_list_init(&woken);
+        w_list_init(&claimed);
         w_lock(lock);
         if (error && !s->first_error)
                 s->first_error = error;
         if (s->cancelled_at == W_FOREVER) {
                 s->cancelled_at = w_os_now();
                 if ((int64_t)w_load_rlx(&s->struck_at) == W_FOREVER)    /* guarded by the lock */
-                        strike_locked(s, s->cancelled_at, &woken);
+                        strike_locked(s, s->cancelled_at, &claimed);
         }
         w_unlock(lock);
         W_WINDOW("scope-before-wake");
-        for (struct list_node *n; (n = w_list_pop_front(&woken));)
-                w_wake_up(&W_CONTAINER_OF(n, struct wait, member)->waiter);
+        wake_all(&claimed);
 }
 
 /* ---- Members that sleep ---------------------------------------------------------------------- */

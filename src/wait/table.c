@@ -221,10 +221,13 @@ uint32_t w_table_claim_all(struct bucket *b, uintptr_t key, bool run, struct lis
         return n;
 }
 
-void w_table_wake_all(struct list_node *woken)
+void w_table_wake_all(struct list_node *claimed)
 {
-        for (struct list_node *n; (n = w_list_pop_front(woken));)
-                w_wake_up(W_CONTAINER_OF(n, struct place, line)->waiter);
+        struct queue woken = { 0 };
+
+        for (struct list_node *n; (n = w_list_pop_front(claimed));)
+                w_wake_gather(W_CONTAINER_OF(n, struct place, line)->waiter, &woken);
+        w_ready_many(&woken);
 }
 
 void w_table_unlock_and_wake(struct bucket *b, struct list_node *woken, bool run)

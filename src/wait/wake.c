@@ -66,6 +66,14 @@ void w_wake_up(struct waiter *w)
                 w_note_wake(&w->note);
 }
 
+void w_wake_gather(struct waiter *w, struct queue *woken)
+{
+        if (W_LIKELY(w->gp != NULL))
+                w_queue_push(woken, &w->gp->link);
+        else
+                w_note_wake(&w->note);
+}
+
 bool w_wake(struct waiter *w, uint32_t verdict)
 {
         enum claim claim = w_wake_claim(w, verdict);

@@ -9,6 +9,7 @@
 #define W_WAIT_WAKE_H
 
 #include "base/atomic.h"
+#include "base/list.h"
 #include "base/note.h"
 
 struct g;
@@ -53,6 +54,10 @@ W_INLINE enum claim w_wake_claim_quick(struct waiter *w, uint32_t verdict)
 /* Lets a claimed waiter go on; w is gone when this returns. Context: the claimer, any thread, with
  * or without a P; preferably with no lock held. */
 void w_wake_up(struct waiter *w);
+
+/* For who has claimed many: each is gathered, then w_ready_many lets them go together. A thread
+ * that is not weft's goes on at once. w is not looked at again by the caller. */
+void w_wake_gather(struct waiter *w, struct queue *woken);
 
 /* Claims, and wakes if that was won: for parties that hand nothing over. True if the verdict
  * counts. */
