@@ -1,7 +1,7 @@
 # Flow tests: walks through several parts at once.
 file(GLOB flow_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.c)
 # Tests of the scheduler run at one P, at two, and at more Ps than most build machines have CPUs.
-set(scheduler_tests child_first end go inside locals migrate parallel run run_faults scale
+set(scheduler_tests batch child_first end go inside locals migrate parallel run run_faults scale
   spawn succession unpark)
 list(APPEND scheduler_tests chan chan_bad chan_fair chan_linear chan_typed select select_more
   select_scale)
