@@ -39,7 +39,7 @@
  *           looks at everything afterwards, and so sees what was published before it was set.
  * Not covered   the global queue is looked at under sched.lock by every leaver.
  * Rejected  one thread per ready (thrashing); handing the goroutine over (loses locality).
- * Tests     sim scenarios sched_idle, sched_foreign, sched_leave, sched_batch*, mutants sched-*,
+ * Tests     sim scenarios sched_idle, sched_foreign, sched_leave, sched_many*, mutants sched-*,
  *           flow/test_parallel.c, flow/test_batch.c; windows spin-to-idle, batch-shared.
  *
  * SPDX-License-Identifier: MIT

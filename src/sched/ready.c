@@ -112,7 +112,7 @@ void w_queue_many(struct p *pp, struct queue *batch)
         w_wake_one();
 }
 
-static void ready_many_here(struct p *pp, struct queue *batch)
+static W_NOINLINE void ready_many_here(struct p *pp, struct queue *batch)
 {
         for (struct queue_node *n = batch->head; n; n = n->next) {
                 struct g *gp = W_CONTAINER_OF(n, struct g, link);
@@ -140,7 +140,7 @@ static struct p *publish_portion(struct queue *batch)
         return taken;
 }
 
-static void ready_many_from_afar(struct queue *batch)
+static W_NOINLINE void ready_many_from_afar(struct queue *batch)
 {
         while (batch->n) {
                 start_all(publish_portion(batch));

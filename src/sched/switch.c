@@ -26,10 +26,12 @@
  * Direct    the parker goes straight to another goroutine if its P needs no attention, it is not
  *           the 61st tick, and the P's own queue has one. All else (global queue, stealing,
  *           stopping, sleeping) is decided on g0.
- * Budget    the commit runs on the next goroutine's stack: no user code, no switch, and 512 bytes.
- *           A wake that finds an idle P and no idle thread has one created, which takes what libc
- *           takes: it is owed, and paid on g0 when the commit is over. w_park checks that no
- *           runtime lock is held but the one that unlock releases.
+ * Budget    the commit runs on the next goroutine's stack: no user code, no switch, and 768 bytes.
+ *           Most is taken by the end of a goroutine that others have joined, with a full ring and
+ *           sched.lock contended: 640 as gcc -O2 builds it, 728 with randomize=1. A wake that finds
+ *           an idle P and no idle thread has one created, which takes what libc takes: it is owed,
+ *           and paid on g0 when the commit is over. w_park checks that no runtime lock is held but
+ *           the one that unlock releases.
  * Rejected  always through g0 (two switches); publishing before the switch (the waker's M could run
  *           the goroutine while we still stand on its stack).
  * Tests     flow/test_go.c, flow/test_unpark.c, sim scenarios sched_*.
