@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
-#include "sched/keeper.h"
 #include "sched/sched.h"
 
 /* Fires what is due on this P. One goroutine that nobody stands before is run right away; else it
@@ -106,15 +105,6 @@ static struct g *try_sources(struct m *mp)
         return NULL;
 }
 
-/* A timer was armed on the way here, and the P has other things to do. See PROTOCOL keeper
- * (sched/keeper.c). */
-static void tell_keeper(struct p *pp)
-{
-        pp->timers.untold = false;
-        if (w_sched.n_procs > 1)
-                w_keeper_tell(w_timers_next_at(&pp->timers));
-}
-
 /* What made somebody say that a timer is due has happened by the time that is read here. */
 static void read_clock(struct p *pp)
 {
@@ -134,8 +124,6 @@ struct g *w_find(struct m *mp)
                 if (gp) {
                         if (mp->spinning)
                                 w_spin_end_found(mp);
-                        if (W_UNLIKELY(mp->p->timers.untold))
-                                tell_keeper(mp->p);
                         return gp;
                 }
                 if (!w_idle(mp))

@@ -1,6 +1,6 @@
 /* sched/keeper.c - the timekeeper: among the Ms that sleep, one wakes for the next timer.
  *
- * Called by   thread (an M goes to sleep, or is wanted), timers (an earlier one was armed), find.
+ * Called by   thread (an M goes to sleep, or is wanted), timers (an earlier one was armed).
  * Protocols   cites idle (sched/idle.c), timers (sched/timers.c), threads (sched/thread.c).
  *
  * PROTOCOL keeper
@@ -21,8 +21,7 @@
  * Teller    1 next_at (under the heap's lock)   2 [TM2] full fence   3 keeper_until is no later:
  *           done   4 no keeper: wakes an M as for work, PROTOCOL idle   5 lock; takes the keeper's
  *           office away, keeper_until := none, and wakes it; it begins again as a sleeper
- * Late teller   an M on g0 with its P does not tell at once: it notes `untold`. If it finds a
- *           goroutine to run it tells then; if it finds none it is a sleeper itself.
+ * Armer on g0   between the commit of who left and the search, with its P: tells nobody
  * Edges     [TM2] next_at <-> keeper_until   teller's fence <-> sleeper's fence
  *           Towards n_spinning and n_idle_p, next_at is work: ID1 and ID2 of PROTOCOL idle
  * Why nothing is lost   whoever makes keeper_until later goes through the sleeper's fence before it
@@ -32,9 +31,21 @@
  *           ID1 or ID2 before it comes here. Who relieves the keeper makes keeper_until earlier,
  *           which loses nothing. Timers of a P that is not idle are seen by its owner: it goes
  *           through the search before it gives the P up, and every 61st tick.
+ * Why the armer on g0 need not tell   if it finds no goroutine it is a sleeper itself. If it finds
+ *           one while a P is idle, that one was still in a queue, or its timer in a heap, when the
+ *           new timer was armed, or came later. So by PROTOCOL idle somebody looks for work then,
+ *           or is woken to look. Each of those finds something and wakes the next, or finds that
+ *           all is taken, and with that the new timer: it was armed before (RQ3, RQ5, or the lock
+ *           of the queue or heap), and who finds nothing comes here. Where a goroutine is taken
+ *           first and the timer armed on its stack, everyone may have looked in between: tell.
+ * Which machines need the fences   on x86 there is a locked instruction in the place of each: the
+ *           unlock of the heap, and the lock of sched. They stay for aarch64, where a load may pass
+ *           the store of a release exchange, and because C11 asks for both. So no mutant can leave
+ *           one out and be noticed here; those that move the loads to before are.
  * While the world is stopped no P is idle and nobody keeps the time; the start wakes one to look.
  * Rejected  every idle M wakes for the next timer (a herd); a thread for this alone (one more).
- * Tests     sim scenarios timers_*, mutants timers-*, flow/test_sleep.c.
+ * Tests     sim scenarios timers_*, above all timers_told and timers_untold; mutants timers-*,
+ *           flow/test_sleep.c.
  *
  * SPDX-License-Identifier: MIT
  */

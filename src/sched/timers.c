@@ -189,8 +189,8 @@ int64_t w_timers_key_locked(const struct timers *ts, const struct timer *t)
         return ts->heap.slots[t->index].key;
 }
 
-/* An M on g0 with this P is about to go through the search: it will tell if it finds something else
- * to do, and keep the time itself if not. */
+/* An M on g0 with this P is about to go through the search and has nobody to tell: PROTOCOL
+ * keeper says why (sched/keeper.c). Neither has who holds the only P. */
 void w_timers_unlock_told(struct timers *ts, int64_t first_before)
 {
         int64_t first = w_timers_next_at(ts);
@@ -201,9 +201,8 @@ void w_timers_unlock_told(struct timers *ts, int64_t first_before)
         struct m *mp = w_m();
 
         if (mp && mp->p && ts == &mp->p->timers && (!mp->curg || w_sched.n_procs == 1))
-                ts->untold = true;
-        else
-                w_keeper_tell(first);
+                return;
+        w_keeper_tell(first);
 }
 
 /* ---- Arming and disarming -------------------------------------------------------------------- */

@@ -36,7 +36,6 @@ struct timers {
         w_atomic_u64  next_at;          /* a  [TM2] when the first is due; W_FOREVER: none */
         w_atomic_u32  n_dead;           /* a  counter: alarms here that were stopped */
         bool          tight;            /* o  the P's owner has used the last slot */
-        bool          untold;           /* o  the first is newer than the timekeeper's last look */
 };
 
 /* A time that never comes too early for any clock: overflow ends at W_FOREVER. */
