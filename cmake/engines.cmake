@@ -20,10 +20,11 @@ file(GLOB sim_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/sim/*.c)
 weft_engine(weft_sim DEFINITIONS W_SIM W_RUNQ_CAP=8 W_PARENTS_CAP=4
   SOURCES ${weft_common_sources} ${sim_sources})
 
-# Four slots instead of 256: small enough to try everything, large enough to wrap.
+# Four slots instead of 256: small enough to try everything, large enough to wrap. Of the scheduler
+# only what has scenarios; tests/explore/goroutines.c stands in for the rest.
 set(small_parts ${weft_common_sources})
-list(FILTER small_parts INCLUDE REGEX
-  "/src/(base|arch)/|/src/sched/(runq|parents)[.]c$|/src/wait/wake[.]c$")
+list(FILTER small_parts INCLUDE REGEX "/src/(base|arch|wait|scope|chan|sync)/|\
+/src/sched/(runq|parents|gstate|timers|keeper|alarm)[.]c$")
 file(GLOB explore_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/explore/*.c)
 weft_engine(weft_explore DEFINITIONS W_EXPLORE W_RUNQ_CAP=4 W_PARENTS_CAP=2
   SOURCES ${small_parts} ${explore_sources})

@@ -35,7 +35,8 @@
  *           another join's end made meanwhile hands nothing over and may be ignored.
  * Rejected  locks held until the commit (as many unlocks on another's stack as there are cases);
  *           a random permutation (one more word per case, and no better than counting those ready).
- * Tests     flow/test_select*.c, flow/test_chan_linear.c, sim scenarios select_*, mutants select-*.
+ * Tests     flow/test_select*.c, flow/test_chan_linear.c, explore scenarios select-*, sim scenarios
+ *           select_*, mutants select-*.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -33,7 +33,8 @@
  *           anew in that very moment.
  * Rejected  removal at every stop (two locked instructions and a sift where most timers are stopped
  *           before they fire); moving to the setter's heap (the word would have to name the heap).
- * Tests     unit/test_timers.c, flow/test_timer.c, sim scenarios timers_*, mutants timers-*.
+ * Tests     unit/test_timers.c, flow/test_timer.c, explore scenarios timers-alarm*, sim scenarios
+ *           timers_*, mutants timers-*.
  *
  * SPDX-License-Identifier: MIT
  */

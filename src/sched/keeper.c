@@ -44,7 +44,8 @@
  *           one out and be noticed here; those that move the loads to before are.
  * While the world is stopped no P is idle and nobody keeps the time; the start wakes one to look.
  * Rejected  every idle M wakes for the next timer (a herd); a thread for this alone (one more).
- * Tests     sim scenarios timers_*, above all timers_told and timers_untold; mutants timers-*,
+ * Tests     explore scenario timers-tell, sim scenarios timers_*, above all timers_told and
+ *           timers_untold; mutants timers-*,
  *           flow/test_sleep.c.
  *
  * SPDX-License-Identifier: MIT

@@ -30,8 +30,8 @@
  *           at.
  * Rejected  lazy removal of frame timers (the frame goes); one heap for all (a lock that every
  *           sleep takes); a timer wheel (rounds, and must be turned).
- * Tests     unit/test_timers.c, flow/test_sleep.c, sim scenarios timers_*, mutants timers-*;
- *           window timer-before-home.
+ * Tests     unit/test_timers.c, flow/test_sleep.c, explore scenarios timers-*, sim scenarios
+ *           timers_*, mutants timers-*; window timer-before-home.
  *
  * SPDX-License-Identifier: MIT
  */

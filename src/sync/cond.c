@@ -22,8 +22,8 @@
  *           it has not claimed yet is found in line, or waits for the bucket's lock to leave it.
  * Rejected  parking with the bucket locked and unlocking the mutex in the commit (one bucket's lock
  *           under another's).
- * Tests     flow/test_cond.c, flow/test_lifetime.c, sim scenario sync_cond, mutants sync-cond-*;
- *           window cond-before-park.
+ * Tests     flow/test_cond.c, flow/test_lifetime.c, explore scenarios sync-cond*, sim scenario
+ *           sync_cond, mutants sync-cond-*; window cond-before-park.
  *
  * SPDX-License-Identifier: MIT
  */

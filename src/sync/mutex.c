@@ -35,9 +35,9 @@
  * Lifetime  the holder's CAS is the last that it does to the word. See PROTOCOL table.
  * Rejected  handing over always (every section costs a switch); waiters counted in the word (they
  *           must be counted down after the unlock).
- * Tests     flow/test_mutex.c, flow/test_sync_history.c, flow/test_lifetime.c, sim scenarios
- *           sync_mutex, sync_dropped, mutants sync-mutex-*; windows mutex-before-queue,
- *           mutex-before-wake.
+ * Tests     flow/test_mutex.c, flow/test_sync_history.c, flow/test_lifetime.c, explore scenarios
+ *           sync-mutex*, sim scenarios sync_mutex, sync_dropped, mutants sync-mutex-*; windows
+ *           mutex-before-queue, mutex-before-wake.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -19,7 +19,8 @@
  * Why it is enough to know the runner by a number   only the runner itself finds its own there: it
  *           wrote it before it called the function.
  * Lifetime  the word is not touched after DONE. See PROTOCOL table.
- * Tests     flow/test_once.c, crash/test_sync.c, sim scenario sync_once, mutants sync-once-*.
+ * Tests     flow/test_once.c, crash/test_sync.c, explore scenarios sync-once*, sim scenario
+ *           sync_once, mutants sync-once-*.
  *
  * SPDX-License-Identifier: MIT
  */

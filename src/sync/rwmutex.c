@@ -27,8 +27,8 @@
  * Lifetime  step 2's CAS is the last that is done to the word. See PROTOCOL table.
  * Rejected  a mutex around the writers, as in Go: the writer would touch that after it has let the
  *           readers in; letting woken ones compete (a writer could starve).
- * Tests     flow/test_rwmutex.c, flow/test_lifetime.c, sim scenario sync_rwmutex, mutants
- *           sync-rwmutex-*.
+ * Tests     flow/test_rwmutex.c, flow/test_lifetime.c, explore scenarios sync-rwmutex*, sim
+ *           scenario sync_rwmutex, mutants sync-rwmutex-*.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -22,8 +22,8 @@
  *           are waiters there are no permits: a waiter sets QUEUED in the same CAS that finds none.
  * Lifetime  in step 2 the word is touched only if nobody was woken.
  * Rejected  waking without handing over (others overtake; the woken one has to touch the object).
- * Tests     flow/test_sem.c, flow/test_sync_history.c, flow/test_lifetime.c, sim scenarios
- *           sync_sem, sync_handshake, mutants sync-sem-*.
+ * Tests     flow/test_sem.c, flow/test_sync_history.c, flow/test_lifetime.c, explore scenarios
+ *           sync-sem*, sim scenarios sync_sem, sync_handshake, mutants sync-sem-*.
  *
  * SPDX-License-Identifier: MIT
  */

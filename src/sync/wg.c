@@ -23,8 +23,8 @@
  *           bucket's lock if anybody waits, so that a new object at this address finds an empty
  *           line.
  * Rejected  counting the waiters in the word (a cancelled one would have to count itself down).
- * Tests     flow/test_wg.c, flow/test_lifetime.c, sim scenario sync_wg, mutants sync-wg-*; window
- *           table-before-wake.
+ * Tests     flow/test_wg.c, flow/test_lifetime.c, explore scenarios sync-wg*, sim scenario sync_wg,
+ *           mutants sync-wg-*; window table-before-wake.
  *
  * SPDX-License-Identifier: MIT
  */

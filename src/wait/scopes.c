@@ -38,8 +38,8 @@
  *           has not got the lock yet keeps s open: that is its caller's promise.
  * Rejected  a lock in the scope (the last unlock would touch it); a timer for each deadline (it
  *           would have to be waited for in close).
- * Tests     unit/test_scopes.c, flow/test_scope.c, sim scenarios scope_*, mutants scope-*; window
- *           scope-before-wake.
+ * Tests     unit/test_scopes.c, flow/test_scope.c, explore scenarios scope-*, sim scenarios
+ *           scope_*, mutants scope-*; window scope-before-wake.
  *
  * SPDX-License-Identifier: MIT
  */

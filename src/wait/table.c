@@ -34,7 +34,8 @@
  *           who was woken for them may be among the dropped.
  * Rejected  queues in the object (a waker has to look at it after it let go); reference counts (the
  *           caller's memory); one lock for all.
- * Tests     unit/test_table.c, flow/test_lifetime.c, sim scenarios sync_*, mutants sync-*.
+ * Tests     unit/test_table.c, flow/test_lifetime.c, explore scenarios sync-*, sim scenarios
+ *           sync_*, mutants sync-*.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -25,8 +25,8 @@
  *           acquires from every giver up to then. If the waking giver took it for the owner, a
  *           second giver in between would be merged with the first, but what it wrote before need
  *           not be seen.
- * Tests     flow/test_unpark.c, flow/test_scope.c, sim scenarios sched_park and scope_*, mutants
- *           sched-* and scope-*.
+ * Tests     flow/test_unpark.c, flow/test_scope.c, explore scenarios unpark*, sim scenarios
+ *           sched_park and scope_*, mutants unpark-*, sched-* and scope-*.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -16,6 +16,13 @@ extern const struct explore_scenario ring_scenarios[];
 extern const struct explore_scenario ring_empty_scenarios[];
 extern const struct explore_scenario parents_scenarios[];
 extern const struct explore_scenario wake_scenarios[];
+extern const struct explore_scenario chan_scenarios[];
+extern const struct explore_scenario select_scenarios[];
+extern const struct explore_scenario sync_locks_scenarios[];
+extern const struct explore_scenario sync_counts_scenarios[];
+extern const struct explore_scenario timers_scenarios[];
+extern const struct explore_scenario scope_scenarios[];
+extern const struct explore_scenario unpark_scenarios[];
 
 /* A set of outcomes. */
 #define SEEN(n) (UINT64_C(1) << (n))

@@ -110,6 +110,78 @@ TEST(explorer_makes_stores_visible_in_the_end)
         CHECK(r->pruned > 0);
 }
 
+/* Accesses to a thread's own memory are no steps: there is nothing to decide but who begins. */
+static void own_x(void)
+{
+        w_explore_own(&x, sizeof(x));
+        stores(&x);
+        CHECK_EQ(w_load_rlx(&x), 2);
+}
+
+static void own_y(void)
+{
+        w_explore_own(&y, sizeof(y));
+        stores(&y);
+}
+
+TEST(explorer_makes_no_steps_in_memory_of_one_thread)
+{
+        static const struct explore_scenario s = {
+                .name = "own", .threads = { { "left", own_x }, { "right", own_y } },
+                .setup = setup,
+        };
+
+        CHECK_EQ(executions(&s, -1, -1), 2);
+}
+
+static void run_not_own(void *arg)
+{
+        static const struct explore_scenario s = {
+                .name = "not own", .threads = { { "owner", own_x }, { "other", left } },
+                .setup = setup,
+        };
+
+        (void)arg;
+        (void)run(&s, -1, -1);
+}
+
+TEST(explorer_refuses_what_is_not_one_threads_own)
+{
+        test_expect_death(run_not_own, NULL, 6, "is not one thread's own");
+}
+
+/* An object in a frame that is entered again: what the last one at that address was is gone. */
+static void begin_again(void)
+{
+        stores(&x);
+        x.raw = 7;
+        w_store_rlx(&y, 1);
+        order = (int)w_load_rlx(&x);
+}
+
+static void wait_for_new(void)
+{
+        if (w_load_rlx(&y))
+                n_steps = (int)w_load_rlx(&x);
+}
+
+static int check_new(void)
+{
+        EXPLORE_CHECK(order == 7 && (n_steps == 0 || n_steps == 7));
+        return n_steps == 7;
+}
+
+TEST(explorer_sees_a_new_object_at_an_old_address)
+{
+        static const struct explore_scenario s = {
+                .name = "new life",
+                .threads = { { "owner", begin_again }, { "other", wait_for_new } },
+                .setup = setup, .check = check_new, .required = 3,
+        };
+
+        CHECK(executions(&s, -1, -1) > 0);
+}
+
 static void fail_in_the_middle(void)
 {
         order = order * 10 + (int)w_load_rlx(&x);

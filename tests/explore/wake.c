@@ -7,21 +7,13 @@
  */
 #include "scenarios.h"
 
-#include "base/fatal.h"
 #include "os/os.h"
-#include "sched/sched.h"
 #include "wait/wake.h"
 
 static struct waiter w;
 static int           frame, before[2], after;
 static enum claim    claims[2];
 static uint32_t      verdict;
-
-/* Nobody is a goroutine here. */
-void w_ready(struct g *gp)
-{
-        w_fatal("goroutine %p where there is none", (void *)gp);
-}
 
 static void setup(void)
 {

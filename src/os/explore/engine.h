@@ -61,7 +61,8 @@ struct ex_loc {
 
 struct ex_thread {
         struct fiber   fiber;
-        struct thread  self;            /* what w_self() answers */
+        struct thread  own;
+        struct thread *self;            /* what w_self() answers: own, unless the scenario says */
         int            id;
         const char    *name;
         bool           made;            /* the fiber exists and waits for the next execution */
@@ -72,6 +73,8 @@ struct ex_thread {
         bool           has_pending;
         uintptr_t      sleeps_on;       /* futex word, 0: none */
         int64_t        deadline_at;
+        uintptr_t      own_at;          /* memory that nobody else touches */
+        size_t         own_size;
         struct ex_view view;            /* what this thread may read, and its happens-before */
         struct ex_view fenced;          /* view at its last full fence; relaxed stores carry it */
         struct ex_view pending;         /* carried by what it read relaxed: joined by a fence */
@@ -111,7 +114,8 @@ struct explorer {
         struct ex_choice trail[W_EXPLORE_TRAIL];
 
         struct fiber     main;
-        struct thread    main_self;
+        struct thread    main_own;
+        struct thread   *main_self;     /* in setup and check */
         struct ex_thread threads[W_EXPLORE_THREADS];
         struct ex_loc    locs[EX_LOCS];
         struct ex_store  stores[EX_STORES];
@@ -142,6 +146,10 @@ struct ex_loc *w_ex_loc_atomic(const void *addr, unsigned size);
 struct ex_store *w_ex_newest(struct ex_loc *l);
 void w_ex_plain_check_atomic(const struct ex_loc *l, bool is_write, const struct w_site *site);
 void w_ex_claim_check_store(const struct ex_loc *l, const struct ex_store *s);
+
+/* witness.c: print() is called with the trail in place, if there is one to be told. */
+void w_ex_witness_call(void (*print)(void));
+void w_ex_witness_dismiss(const char *trail);     /* "": nothing happened */
 
 /* log.c. Arguments are evaluated only while an execution is printed. */
 #define w_ex_log(...)    EX_IF_LOGGING_(w_ex_log_line(__VA_ARGS__))

@@ -117,6 +117,10 @@ W_NORETURN void w_explore_fail(const char *fmt, ...) W_PRINTF(1, 2);
                 w_explore_fail("%s at %s:%d", #cond, __FILE__, __LINE__);                       \
 } while (0)
 
+/* Says that for the rest of this execution only the calling thread touches this memory: atomic
+ * accesses there are ordinary ones and no steps. Anyone else who comes there ends the program. */
+void w_explore_own(const void *addr, size_t size);
+
 /* Says that what this thread last read from the atomic object at `addr` counts: nobody may have
  * overwritten it, or overwrite it, without that read happening before. This is how the scenario of
  * a copy-then-claim protocol closes the load-buffering gap: a machine that lets loads wait could

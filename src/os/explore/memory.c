@@ -67,9 +67,28 @@ void w_ex_memory_reset(void)
         memset(&w_ex.fences, 0, sizeof(w_ex.fences));
 }
 
+static bool owns(const struct ex_thread *t, uintptr_t addr)
+{
+        return addr - t->own_at < t->own_size;
+}
+
+void w_explore_own(const void *addr, size_t size)
+{
+        if (!w_ex.running)
+                return;
+        w_ex.cur->own_at = (uintptr_t)addr;
+        w_ex.cur->own_size = size;
+        for (int i = 0; i < w_ex.n_locs; i++)
+                W_CHECK(!owns(w_ex.cur, w_ex.locs[i].addr),
+                        "explorer: %p is not one thread's own", (void *)w_ex.locs[i].addr);
+}
+
 static struct ex_loc *loc_new(uintptr_t addr, unsigned size)
 {
         W_CHECK(w_ex.n_locs < EX_LOCS, "explorer: more than %d locations", EX_LOCS);
+        for (int i = 0; i < w_ex.n_threads; i++)
+                W_CHECK(!owns(&w_ex.threads[i], addr), "explorer: %p is not one thread's own",
+                        (void *)addr);
         struct ex_loc *l = &w_ex.locs[w_ex.n_locs];
 
         memset(l, 0, offsetof(struct ex_loc, history));
@@ -125,6 +144,15 @@ static struct ex_store *append(struct ex_loc *l, uint64_t value, struct ex_threa
         return s;
 }
 
+/* Another object stands at this address: a frame was left and entered again, and its owner has
+ * written the first value before anyone else could know the object. Everyone who knows it now sees
+ * at least that. */
+static void begin_life(const struct ex_loc *l)
+{
+        for (int i = 0; i < w_ex.n_threads; i++)
+                w_ex.threads[i].view.at[l->index] = (int16_t)(l->n_stores - 1);
+}
+
 struct ex_loc *w_ex_loc_atomic(const void *addr, unsigned size)
 {
         struct ex_loc *l = w_ex_loc_find(addr, size);
@@ -132,6 +160,9 @@ struct ex_loc *w_ex_loc_atomic(const void *addr, unsigned size)
         if (W_UNLIKELY(l->n_stores == 0 || l->raw_newer)) {
                 append(l, raw_load(addr, size), NULL, NULL);
                 l->raw_newer = false;
+        } else if (W_UNLIKELY(raw_load(addr, size) != w_ex_newest(l)->value)) {
+                append(l, raw_load(addr, size), NULL, NULL);
+                begin_life(l);
         }
         return l;
 }
@@ -250,10 +281,16 @@ static struct ex_thread *begin(enum w_order order)
 
 /* ---- The hooks ------------------------------------------------------------------------------- */
 
+/* Setup, check, or memory that nobody else looks at. */
+static bool is_ordinary(const void *addr)
+{
+        return !w_ex.running || owns(w_ex.cur, (uintptr_t)addr);
+}
+
 uint64_t w_hook_load(const void *addr, unsigned size, enum w_order order,
                      const struct w_site *site)
 {
-        if (!w_ex.running)
+        if (is_ordinary(addr))
                 return raw_load(addr, size);
         struct ex_thread *t = begin(order);
         struct ex_loc    *l = w_ex_loc_atomic(addr, size);
@@ -267,7 +304,7 @@ uint64_t w_hook_load(const void *addr, unsigned size, enum w_order order,
 void w_hook_store(void *addr, unsigned size, uint64_t value, enum w_order order,
                   const struct w_site *site)
 {
-        if (!w_ex.running) {
+        if (is_ordinary(addr)) {
                 raw_store(addr, size, value);
                 return;
         }
@@ -283,7 +320,7 @@ uint64_t w_hook_rmw(void *addr, unsigned size, enum w_rmw_op op, uint64_t operan
 {
         static const char *const names[] = { "xchg", "add", "sub", "or", "and" };
 
-        if (!w_ex.running) {
+        if (is_ordinary(addr)) {
                 uint64_t old = raw_load(addr, size);
                 raw_store(addr, size, rmw_result(op, old, operand, size));
                 return old;
@@ -303,7 +340,7 @@ uint64_t w_hook_rmw(void *addr, unsigned size, enum w_rmw_op op, uint64_t operan
 bool w_hook_cas(void *addr, unsigned size, uint64_t *expected, uint64_t desired,
                 enum w_order order, const struct w_site *site)
 {
-        if (!w_ex.running) {
+        if (is_ordinary(addr)) {
                 uint64_t old = raw_load(addr, size);
                 bool     ok = old == *expected;
 

@@ -45,6 +45,11 @@ uint64_t w_os_random_seed(void)
         return 1;               /* an execution must repeat exactly */
 }
 
+int w_os_tid(void)
+{
+        return w_ex.cur ? 1 + w_ex.cur->id : 0;
+}
+
 void w_os_yield(void)
 {
         static const struct w_site site = { "yield", __FILE__, __LINE__ };
@@ -96,10 +101,11 @@ int w_os_futex_wake(w_atomic_u32 *word, int n)
 
 struct thread *w_self(void)
 {
-        return w_ex.cur ? &w_ex.cur->self : &w_ex.main_self;
+        return w_ex.cur ? w_ex.cur->self : w_ex.main_self;
 }
 
+/* For the rest of this execution. */
 void w_self_set(struct thread *self)
 {
-        (void)self;             /* threads are the engine's own here */
+        *(w_ex.cur ? &w_ex.cur->self : &w_ex.main_self) = self;
 }

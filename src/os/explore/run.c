@@ -147,9 +147,9 @@ void w_explore_run(const struct explore_scenario *scenario, const struct explore
                 judge(result);
                 return;
         }
+        w_ex_witness_call(print_execution);
         search(options, result);
+        w_ex_witness_dismiss(result->failure != scenario->must_fail ? result->trail : "");
         if (result->failure == W_EXPLORE_OK)
                 check_required(result);
-        else if (result->failure != scenario->must_fail)
-                print_execution();
 }

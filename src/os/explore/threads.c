@@ -254,13 +254,16 @@ void w_ex_threads_reset(void)
         w_ex.depth = 0;
         w_ex.failure = W_EXPLORE_OK;
         w_ex.ended = w_ex.pruned = false;
+        w_ex.main_self = &w_ex.main_own;
         for (int i = 0; i < w_ex.n_threads; i++) {
                 struct ex_thread *t = &w_ex.threads[i];
 
                 t->id = i;
                 t->name = w_ex.scenario->threads[i].name;
                 t->sleeps_on = 0;
-                t->self = (struct thread){ .id = (uint32_t)i };
+                t->own_size = 0;
+                t->own = (struct thread){ .id = (uint32_t)i };
+                t->self = &t->own;
                 memset(&t->view, 0, sizeof(t->view));
                 t->has_fenced = false;
                 if (t->has_pending)

@@ -1,0 +1,217 @@
+/* tests/explore/goroutines.c - the scheduler of explored scenarios: a goroutine is a thread.
+ *
+ * Channels, sync, scopes and timers are the real sources; what they stand on would be too large to
+ * explore and is replaced by the few lines that they rely on. A park is what PROTOCOL park
+ * (sched/switch.c) says, with a sleep in place of the switch: the frame is left, the commit runs,
+ * somebody who has won the right to it calls w_ready. Whether "what the parker left is seen by who
+ * makes it ready" holds is checked as ordinary memory.
+ *
+ * Left to the simulator, because it needs more than this: the end of a run, joins, goroutines that
+ * an alarm starts, and the starving mutex, for which a millisecond would have to pass while nobody
+ * sleeps with a deadline.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "goroutines.h"
+#include "scenarios.h"
+
+#include "base/fatal.h"
+#include "sched/ids.h"
+#include "wait/table.h"
+
+#include <string.h>
+
+enum { N = 3, SLOTS = 4 };
+
+static struct goroutine {
+        struct m      m;
+        struct g      g;
+        struct stack  stack;
+        struct g_cold cold;     /* ends where the stack has its top */
+        struct note   note;
+        int           frame;    /* what a park leaves: ordinary memory */
+} goroutines[N];
+
+static struct p         p, *ps[] = { &p };
+static struct heap_slot slots[SLOTS];
+static struct lock      ids_lock;
+static int              n_wakes;
+
+struct sched w_sched;
+w_atomic_u32 w_run_phase;
+
+/* ---- For scenarios --------------------------------------------------------------------------- */
+
+static void reset(struct goroutine *gr, int64_t id)
+{
+        memset(&gr->m, 0, sizeof(gr->m));
+        memset(&gr->g, 0, sizeof(gr->g));
+        gr->m.curg = &gr->g;
+        gr->g.id = id;
+        gr->g.state.raw = G_RUNNING;
+        gr->g.stack = &gr->stack;
+        gr->stack.top = (char *)(&gr->cold + 1);
+        gr->cold.n_shields = 0;
+        gr->note.word.raw = 0;
+}
+
+/* The table remembers which of its buckets were used, in memory that outlives an execution: all are
+ * to begin alike. */
+static void use_table_once(void)
+{
+        struct waiter  nobody;
+        struct place   place;
+        struct bucket *b = w_table_lock(0);
+
+        w_place_init(&place, 0, &nobody);
+        w_table_append(b, &place);
+        w_table_remove(b, &place);
+        w_table_unlock(b);
+}
+
+void goroutines_reset(void)
+{
+        w_self_set(NULL);
+        for (int i = 0; i < N; i++)
+                reset(&goroutines[i], 1 + i);
+        w_timers_init(&p.timers);
+        p.timers.heap.slots = slots;
+        p.timers.heap.cap = SLOTS;
+        w_lock_init(&w_sched.lock, W_LOCK_sched);
+        w_sched.all_p = ps;
+        w_sched.n_procs = 1;
+        w_sched.keeper = NULL;
+        w_store_rlx(&w_sched.keeper_until, W_FOREVER);
+        w_store_rlx(&w_run_phase, RUN_ON);
+        w_lock_init(&ids_lock, W_LOCK_id_bucket);
+        n_wakes = 0;
+        use_table_once();
+}
+
+struct g *goroutine(unsigned id)
+{
+        return &goroutines[id - 1].g;
+}
+
+struct g *goroutine_begin(unsigned id)
+{
+        struct goroutine *gr = &goroutines[id - 1];
+
+        w_self_set(&gr->m.thread);
+        w_explore_own(&gr->m, sizeof(gr->m));
+        return &gr->g;
+}
+
+void foreign_begin(void)
+{
+        w_self_set(NULL);
+}
+
+void unmap_word(void *word, const struct w_site *site)
+{
+        w_hook_plain(word, sizeof(uint64_t), true, site);
+        memset(word, 0xdb, sizeof(uint64_t));
+}
+
+int wakes_of_threads(void)
+{
+        return n_wakes;
+}
+
+/* ---- Park and ready -------------------------------------------------------------------------- */
+
+void w_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void *arg), void *arg)
+{
+        struct g         *gp = w_g();
+        struct goroutine *gr = W_CONTAINER_OF(gp, struct goroutine, g);
+
+        (void)reason;
+        w_note_clear(&gr->note);
+        w_plain_store(&gr->frame, 1);
+        w_g_move(gp, G_RUNNING, G_WAITING);
+        if (unlock(gp, arg)) {
+                w_note_sleep(&gr->note);
+        } else {
+                EXPLORE_CHECK(w_load_rlx(&gp->state) == G_WAITING);
+                w_g_move(gp, G_WAITING, G_RUNNABLE);
+        }
+        w_g_move(gp, G_RUNNABLE, G_RUNNING);
+        w_plain_store(&gr->frame, 0);
+}
+
+static void go_on(struct g *gp)
+{
+        struct goroutine *gr = W_CONTAINER_OF(gp, struct goroutine, g);
+
+        EXPLORE_CHECK(w_plain_load(&gr->frame) == 1);
+        w_note_wake(&gr->note);
+}
+
+void w_ready(struct g *gp)
+{
+        w_g_move(gp, G_WAITING, G_RUNNABLE);
+        go_on(gp);
+}
+
+void w_ready_many(struct queue *batch)
+{
+        for (struct queue_node *n; (n = w_queue_pop(batch));)
+                w_ready(W_CONTAINER_OF(n, struct g, link));
+}
+
+void w_queue_next(struct p *pp, struct g *gp)
+{
+        (void)pp;
+        go_on(gp);
+}
+
+void w_queue_many(struct p *pp, struct queue *batch)
+{
+        for (struct queue_node *n; (n = w_queue_pop(batch));)
+                w_queue_next(pp, W_CONTAINER_OF(n, struct g, link));
+}
+
+void w_wake_one_of_many(void)
+{
+        n_wakes++;
+}
+
+/* ---- Goroutines by their numbers ------------------------------------------------------------- */
+
+enum id_found w_id_find(int64_t id, struct g **gp, struct lock **held)
+{
+        w_lock(&ids_lock);
+        *gp = goroutine((unsigned)id);
+        *held = &ids_lock;
+        return W_ID_ALIVE;
+}
+
+/* ---- Threads and runs: a run is on for as long as a scenario lasts --------------------------- */
+
+bool w_run_is_on_slow(void)       { return false; }
+bool w_visit_begin_foreign(void)  { return true; }
+void w_visit_end_foreign(void)    { }
+
+/* No P is idle, so nobody takes one to look at timers. */
+struct p *w_idle_p_get_locked(void) { return NULL; }
+
+/* What no scenario comes to. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define NOT_HERE(result, name, params)                                                          \
+        result name params                                                                      \
+        {                                                                                       \
+                w_fatal(#name " where there is no scheduler");                                  \
+        }
+
+NOT_HERE(void, w_enter_flagged, (struct m *mp))
+NOT_HERE(void, w_p_acquire, (struct m *mp, struct p *pp))
+NOT_HERE(void, w_spin_begin, (struct m *mp))
+NOT_HERE(void, w_thread_enlist_locked, (struct m *mp))
+NOT_HERE(void, w_run_at_end, (struct run_end *hook))
+NOT_HERE(void, w_id_join_locked, (struct g *gp, struct joiner *joiner))
+NOT_HERE(void, w_id_unjoin, (struct joiner *joiner))
+NOT_HERE(void, w_unwind_push, (struct g *gp, struct unwind *u))
+NOT_HERE(void, w_unwind_pop, (struct g *gp, struct unwind *u))
+NOT_HERE(struct g *, w_spawn_hidden, (void (*fn)(void *), void *arg, void *created_at))
+NOT_HERE(int64_t, w_spawn_in_scope, (struct scope *scope, int (*fn)(void *), void *arg,
+                                     void *created_at))

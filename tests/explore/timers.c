@@ -1,0 +1,212 @@
+/* tests/explore/timers.c - PROTOCOL timers, keeper and alarm: who is the last to touch a timer, and
+ * that somebody knows of every one.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "goroutines.h"
+#include "scenarios.h"
+
+#include "sched/alarm.h"
+#include "sched/keeper.h"
+#include "wait/wait.h"
+
+enum { DUE = 50, LATER = 60 };
+
+static struct timer   timer;
+static struct alarm   alarm;
+static struct m       keeper;
+static struct wait    w;
+static struct waiter *found;            /* under the lock */
+static struct lock    lock;
+static int            frame, data, n_fired, n_held;
+static bool           disarmed;
+static uint32_t       verdict;
+
+static struct timers *heap(void) { return &w_sched.all_p[0]->timers; }
+
+static void fire(void)
+{
+        foreign_begin();
+        (void)w_timers_run(heap(), LATER);
+}
+
+/* ---- Disarm versus fire ---------------------------------------------------------------------- */
+
+/* By the firer: the timer's frame is there. */
+static struct g *claim(struct timer *t)
+{
+        EXPLORE_CHECK(t == &timer && w_plain_load(&frame) == 1);
+        n_fired++;
+        return NULL;
+}
+
+static void setup_armed(void)
+{
+        goroutines_reset();
+        w_store_rlx(&w_sched.keeper_until, 1);          /* nobody has to be told */
+        timer = (struct timer){ .claim = claim };
+        frame = 1;
+        n_fired = 0;
+        EXPLORE_CHECK(w_timer_arm(&timer, DUE));
+}
+
+static void disarm(void)
+{
+        foreign_begin();
+        disarmed = w_timer_disarm(&timer);
+        w_plain_store(&frame, 0);
+        UNMAP(&timer.home);
+}
+
+/* 0: it has fired; 1: it was disarmed. */
+static int fired_result(void)
+{
+        EXPLORE_CHECK(n_fired + disarmed == 1);
+        return disarmed;
+}
+
+/* ---- A wait with a deadline ------------------------------------------------------------------ */
+
+/* Goroutine 1 has begun to wait, and its timer is armed. */
+static void setup_deadline(void)
+{
+        goroutines_reset();
+        w_store_rlx(&w_sched.keeper_until, 1);
+        w_lock_init(&lock, W_LOCK_test_outer);
+        found = NULL;
+        data = 0;
+        goroutine_begin(1);
+        w_wait_begin(&w, DUE, W_UNCANCELLABLE);
+}
+
+static void unlock(void *arg)
+{
+        w_unlock(arg);
+}
+
+static void wait_until_due(void)
+{
+        goroutine_begin(1);
+        w_lock(&lock);
+        found = &w.waiter;
+        verdict = w_wait_park(&w, W_WAIT_SLEEP, unlock, &lock);
+        w_lock(&lock);
+        found = NULL;
+        w_unlock(&lock);
+        w_wait_end(&w);
+        EXPLORE_CHECK(verdict == W_VERDICT_TIMEOUT || w_plain_load(&data) == 1);
+        UNMAP(&w.timer.home);
+}
+
+static void come_first(void)
+{
+        foreign_begin();
+        w_plain_store(&data, 1);
+        w_lock(&lock);
+        struct waiter *waiter = found;
+        bool           won = waiter && w_wake_claim(waiter, W_VERDICT_OTHER) == W_CLAIM_WON;
+
+        w_unlock(&lock);
+        if (won)
+                w_wake_up(waiter);
+}
+
+static int verdict_result(void) { return verdict == W_VERDICT_TIMEOUT; }
+
+/* ---- Somebody knows -------------------------------------------------------------------------- */
+
+/* The timekeeper sleeps until 1, for a timer that is gone. */
+static void setup_keeper(void)
+{
+        goroutines_reset();
+        w_sched.keeper = &keeper;
+        w_store_rlx(&w_sched.keeper_until, 1);
+        timer = (struct timer){ .claim = claim };
+}
+
+static void time_up(void)
+{
+        foreign_begin();
+        EXPLORE_CHECK(w_keeper_time_up(&keeper));
+        w_lock(&w_sched.lock);
+        EXPLORE_CHECK(!w_keeper_begin_locked(&keeper));
+        w_unlock(&w_sched.lock);
+}
+
+static void arm(void)
+{
+        foreign_begin();
+        EXPLORE_CHECK(w_timer_arm(&timer, DUE));
+}
+
+/* 0: the keeper saw the timer; 1: the armer saw that nobody keeps the time; 2: both. */
+static int known_result(void)
+{
+        bool kept = w_load_rlx(&w_sched.keeper_until) == DUE;
+
+        EXPLORE_CHECK(kept || wakes_of_threads() > 0);
+        return kept ? (wakes_of_threads() ? 2 : 0) : 1;
+}
+
+/* ---- Alarms ---------------------------------------------------------------------------------- */
+
+static void hold(struct alarm *a, struct ring *r)
+{
+        (void)r;
+        EXPLORE_CHECK(a == &alarm && w_plain_load(&data) == 1);
+        n_held++;
+}
+
+/* In its heap, and stopped. */
+static void setup_alarm(void)
+{
+        goroutines_reset();
+        w_alarms_init();
+        w_store_rlx(&w_sched.keeper_until, 1);
+        alarm = (struct alarm){ .heap = heap(), .period = 100, .hold = hold };
+        EXPLORE_CHECK(w_alarm_set(&alarm, DUE) == 0);
+        EXPLORE_CHECK(w_alarm_stop(&alarm));
+        data = n_held = 0;
+}
+
+static void setup_alarm_set(void)
+{
+        setup_alarm();
+        EXPLORE_CHECK(w_alarm_set(&alarm, DUE) == 0);
+        data = 1;
+}
+
+static void set_later(void)
+{
+        foreign_begin();
+        w_plain_store(&data, 1);
+        EXPLORE_CHECK(w_alarm_set(&alarm, DUE + 1) == 0);
+}
+
+static void free_alarm(void)
+{
+        foreign_begin();
+        w_alarm_free_now(&alarm);
+        w_plain_store(&data, 0);
+}
+
+static int held_result(void) { return n_held; }
+
+const struct explore_scenario timers_scenarios[] = {
+        { "timers-disarm", "one fires a timer, its user disarms it and leaves the frame",
+          { { "user", disarm }, { "firer", fire } }, setup_armed, fired_result,
+          .required = SEEN(0) | SEEN(1), .bound = ANY },
+        { "timers-deadline", "a goroutine waits with a deadline, another may come first",
+          { { "waiter", wait_until_due }, { "other", come_first }, { "firer", fire } },
+          setup_deadline, verdict_result, .required = SEEN(0) | SEEN(1), .bound = 3 },
+        { "timers-tell", "one arms a timer while the timekeeper looks for the next one",
+          { { "keeper", time_up }, { "armer", arm } }, setup_keeper, known_result,
+          .required = SEEN(0) | SEEN(1), .bound = ANY },
+        { "timers-alarm", "an alarm in its heap is set again while it is looked at",
+          { { "setter", set_later }, { "firer", fire } }, setup_alarm, held_result,
+          .allowed = SEEN(0) | SEEN(1), .required = SEEN(0) | SEEN(1), .bound = ANY },
+        { "timers-alarm-free", "an alarm is freed when it is due",
+          { { "user", free_alarm }, { "firer", fire } }, setup_alarm_set, held_result,
+          .allowed = SEEN(0) | SEEN(1), .required = SEEN(0) | SEEN(1), .bound = ANY },
+        { .name = NULL },
+};
