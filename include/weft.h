@@ -136,9 +136,10 @@ int weft_unpark(int64_t id);
  * Cancellable are the calls whose comment says so. */
 typedef struct weft_scope { uint64_t opaque[32]; } weft_scope;
 
-/* s, which need not be initialised, is open until weft_scope_close, which the same goroutine calls;
- * scopes nest, and a goroutine closes all before it ends. timeout <= 0: already past; WEFT_FOREVER:
- * none. 0, -EPERM outside goroutines. */
+/* s, which need not be initialised, is open until weft_scope_close, which the same goroutine or
+ * thread calls; scopes nest, and whoever opened them closes all before it ends. timeout <= 0:
+ * already past; WEFT_FOREVER: none. Threads that are not weft's open scopes while a run is on, else
+ * -ESHUTDOWN. The end of the run cancels those that are still open; they can be closed later. */
 int weft_scope_open(weft_scope *s, int64_t timeout);
 /* Starts fn(arg) as a goroutine in s. Called inside it: by the opener, or by a goroutine started
  * there. The first result of a child that is not 0 cancels s; weft_exit counts as 0. The id, or
@@ -147,7 +148,8 @@ int64_t weft_scope_go(weft_scope *s, int (*fn)(void *), void *arg);
 /* From any thread while s is open. */
 void weft_scope_cancel(weft_scope *s);
 /* Waits for every child; the first result of one that was not 0, else 0. Not cancellable. May
- * switch. */
+ * switch. -ESHUTDOWN, on a thread that is not weft's: the run has ended and dropped some of them,
+ * which do not run any more unless weft_run left their threads behind; s is closed all the same. */
 int weft_scope_close(weft_scope *s);
 /* 0, -ETIMEDOUT or -ECANCELED: what has struck s itself, not one around it. After the close: what
  * had struck it by then. */

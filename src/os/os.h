@@ -7,7 +7,7 @@
  * Rules for every call:
  *   - 0 or a positive result on success, -Exxx on failure; errno is left as it was found;
  *   - EINTR never leaves this layer, absolute times are on the clock of w_os_now();
- *   - no call allocates with malloc, except w_os_thread_start (libc's own);
+ *   - no call allocates with malloc, except w_os_thread_start and w_os_guest_watch (libc's own);
  *   - context: any thread; async-signal-safe where it says so.
  *
  * SPDX-License-Identifier: MIT
@@ -69,6 +69,20 @@ int w_os_tid(void);
 /* Where the calling thread's errno is: goroutines carry its value with them. Valid for the life of
  * the thread. */
 int *w_os_errno(void);
+
+/* What weft keeps for a thread that is not its own, all zero at first: see wait/scopes.h. Valid for
+ * the life of the thread. Never asked for by a goroutine, which changes threads. */
+struct scope;
+struct w_os_guest {
+        struct scope *scope;            /* innermost open one */
+        uint32_t      n_shields;
+        void        (*at_end)(struct w_os_guest *guest);        /* see w_os_guest_watch */
+};
+struct w_os_guest *w_os_guest(void);
+
+/* fn is called if the calling thread ends before the next call, which may say NULL. Where libc has
+ * no means left for that it is not. */
+void w_os_guest_watch(void (*fn)(struct w_os_guest *guest));
 
 /* ---- Futex ----------------------------------------------------------------------------------- */
 

@@ -282,6 +282,7 @@ static int take_down(struct m *m0)
         uint32_t missing = wait_for_threads();
 
         w_table_run_ended();
+        w_scopes_run_ended();
         w_m_end(m0);
         w_stack_unwatch(&w_sched.stacks);
         if (missing) {

@@ -258,10 +258,12 @@ void w_dump_fatal(void);
 void w_schedtrace_start(void);
 void w_schedtrace_stop(void);
 
-/* wait/: what the end of a run is to those who wait for caller-owned objects. First every thread
- * that is not weft's is told; then, when the Ms are gone, goroutines are forgotten. */
+/* wait/: what the end of a run is to those who wait for caller-owned objects, or in scopes of
+ * threads that are not weft's. First every such thread is told; then, when the Ms are gone,
+ * goroutines are forgotten. */
 void w_wait_shut_down(void);
 void w_table_run_ended(void);
+void w_scopes_run_ended(void);
 
 /* config.c, run.c */
 struct weft_config;

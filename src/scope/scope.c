@@ -6,6 +6,9 @@
  * A shield hides the scopes that were open when it began. One that is opened behind it counts, and
  * is the root of a tree of its own: what strikes outside does not reach it.
  *
+ * Goroutines and threads that are not weft's open scopes alike: struct scope_seat is all that
+ * differs. Only close does not need a run: what such a thread has opened it can always close.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "wait/scopes.h"
@@ -44,9 +47,9 @@ static struct scope *open_scope(weft_scope *public, const char *call)
 /* ---- Children -------------------------------------------------------------------------------- */
 
 /* The opener is inside, each child, and whoever has opened a scope within. */
-static bool is_inside(const struct g *gp, const struct scope *s)
+static bool is_inside(const struct scope *innermost, const struct scope *s)
 {
-        for (const struct scope *at = gp ? gp->scope : NULL; at; at = at->outer)
+        for (const struct scope *at = innermost; at; at = at->outer)
                 if (at == s)
                         return true;
         return false;
@@ -75,9 +78,9 @@ static int64_t deadline_after(int64_t timeout)
 }
 
 /* s may hold anything, so only the opener's own chain can tell. */
-static void check_not_open(const struct g *gp, const struct scope *s)
+static void check_not_open(const struct scope *innermost, const struct scope *s)
 {
-        const struct scope *at = gp->scope;
+        const struct scope *at = innermost;
 
         for (int i = 0; at && i < LOOK_BACK; i++, at = at->outer)
                 W_CHECK(at != s, "weft_scope_open: scope %p is open already", (const void *)s);
@@ -88,12 +91,13 @@ static void unlock_tree(void *lock)
         w_unlock(lock);
 }
 
-/* Not cancellable, and not to be refused: the children use what the opener owns. */
+/* Not cancellable, and not to be refused: the children use what the opener owns. The end of the run
+ * ends it as well, but not before they are gone: see PROTOCOL scopes. */
 static void wait_for_children(struct scope *s)
 {
         struct wait w;
 
-        w_wait_begin(&w, W_FOREVER, W_UNCANCELLABLE);
+        w_wait_begin(&w, W_FOREVER, W_WITHOUT_RUN);
         w_lock(s->lock);
         if (s->n_running > 0) {
                 s->closer = &w;
@@ -112,7 +116,7 @@ static int close_scope(struct scope *s)
                 wait_for_children(s);
                 w_lock(s->lock);
         }
-        int rc = s->first_error;
+        int rc = s->has_dropped ? -ESHUTDOWN : s->first_error;
 
         w_scope_leave_unlock(s);
         s->magic = MAGIC_CLOSED ^ (uintptr_t)s;
@@ -124,18 +128,20 @@ static int close_scope(struct scope *s)
 W_EXPORT int weft_scope_open(weft_scope *public, int64_t timeout)
 {
         struct scope *s = (struct scope *)(void *)public;
-        struct g     *gp = w_g();
 
         if (!s)
                 return -EINVAL;
-        if (!gp)
-                return w_run_is_on() ? -EPERM : -ESHUTDOWN;
+        if (!w_call_begin())
+                return -ESHUTDOWN;
         W_ENTER();
-        check_not_open(gp, s);
+        struct scope_seat seat = w_scope_seat(w_g());
+
+        check_not_open(*seat.innermost, s);
         s->head = (struct scope_head){ w_scope_strike, w_scope_child_end };
-        w_scope_enter(s, gp, deadline_after(timeout));
+        w_scope_enter(s, seat, deadline_after(timeout));
         s->magic = MAGIC_OPEN ^ (uintptr_t)s;
         W_LEAVE();
+        w_call_end();
         return 0;
 }
 
@@ -143,13 +149,17 @@ W_EXPORT int64_t weft_scope_go(weft_scope *public, int (*fn)(void *), void *arg)
 {
         if (!public || !fn)
                 return -EINVAL;
+        if (!w_call_begin())
+                return -ESHUTDOWN;
         W_ENTER();
         struct scope *s = open_scope(public, "weft_scope_go");
 
-        W_CHECK(is_inside(w_g(), s), "weft_scope_go: the caller is not inside scope %p", (void *)s);
+        W_CHECK(is_inside(*w_scope_seat(w_g()).innermost, s),
+                "weft_scope_go: the caller is not inside scope %p", (void *)s);
         int64_t id = start_child(s, fn, arg, __builtin_return_address(0));
 
         W_LEAVE();
+        w_call_end();
         return id;
 }
 
@@ -165,19 +175,20 @@ W_EXPORT void weft_scope_cancel(weft_scope *public)
 
 W_EXPORT int weft_scope_close(weft_scope *public)
 {
-        struct g *gp = w_g();
-
         if (!public)
                 return -EINVAL;
-        if (!gp)
-                return w_run_is_on() ? -EPERM : -ESHUTDOWN;
+        struct scope_seat seat = w_scope_seat(w_g());
+
+        if (seat.is_guest && !*seat.innermost && !w_run_is_on())
+                return -ESHUTDOWN;      /* as was the open */
         W_ENTER();
         struct scope *s = open_scope(public, "weft_scope_close");
 
-        W_CHECK(s->owner == gp, "weft_scope_close: scope %p was opened by another goroutine",
-                (void *)s);
-        W_CHECK(gp->scope == s, "weft_scope_close: scope %p closed out of order, %p is inside it",
-                (void *)s, (void *)gp->scope);
+        W_CHECK(s->seat.innermost == seat.innermost,
+                "weft_scope_close: scope %p was opened by another goroutine or thread", (void *)s);
+        W_CHECK(*seat.innermost == s,
+                "weft_scope_close: scope %p closed out of order, %p is inside it", (void *)s,
+                (void *)*seat.innermost);
         int rc = close_scope(s);
 
         W_LEAVE();
@@ -208,8 +219,8 @@ W_EXPORT int weft_scope_status(const weft_scope *public)
 
 W_EXPORT int weft_cancelled(void)
 {
-        if (!w_g())
-                return w_run_is_on() ? 0 : -ESHUTDOWN;
+        if (!w_m() && !w_run_is_on())
+                return -ESHUTDOWN;
         W_ENTER();
         int rc = w_wait_refused();
 
@@ -217,26 +228,20 @@ W_EXPORT int weft_cancelled(void)
         return rc;
 }
 
-/* A thread that is not weft's is in no scope: there is nothing to hide. */
+/* With or without a run: whoever has begun one ends it. */
 W_EXPORT void weft_shield_begin(void)
 {
         W_ENTER();
-        struct g *gp = w_g();
-
-        if (gp)
-                w_g_cold(gp)->n_shields++;
+        ++*w_scope_seat(w_g()).n_shields;
         W_LEAVE();
 }
 
 W_EXPORT void weft_shield_end(void)
 {
         W_ENTER();
-        struct g *gp = w_g();
+        uint32_t *n_shields = w_scope_seat(w_g()).n_shields;
 
-        if (gp) {
-                W_CHECK(w_g_cold(gp)->n_shields > 0,
-                        "weft_shield_end without a shield in this scope");
-                w_g_cold(gp)->n_shields--;
-        }
+        W_CHECK(*n_shields > 0, "weft_shield_end without a shield in this scope");
+        --*n_shields;
         W_LEAVE();
 }

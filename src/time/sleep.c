@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
+#include "wait/scopes.h"
 #include "wait/wait.h"
 
 #include "weft.h"
@@ -75,7 +76,7 @@ static int sleep_until(int64_t at)
                 struct g *gp = w_g();
                 int       rc = 0;
 
-                if (W_UNLIKELY(!gp || (gp->scope && w_g_cold(gp)->n_shields == 0)))
+                if (W_UNLIKELY(!gp || w_scope_current(gp)))
                         rc = wait_until(at);
                 else if (W_LIKELY(nap_until(gp, at)))
                         return 0;

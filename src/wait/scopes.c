@@ -1,27 +1,37 @@
 /* wait/scopes.c - the tree of open scopes: what has struck, and whom it wakes.
  *
- * Called by   scope/scope.c (open, cancel, close, children), wait/wait.c (who sleeps in a scope).
+ * Called by   scope/scope.c (open, cancel, close, children), wait/wait.c (who sleeps in a scope),
+ *             sched/run.c (the end of a run).
  *
  * PROTOCOL scopes
  *
  * Goal      once a scope is cancelled, every call that waits in it or below it ends, and every
  *           later one is refused; nobody touches a scope that has been closed.
- * Parties   opener; members: the opener and the children, who sleep; canceller (any thread, or a
- *           child with a result); the last child; closer (the opener).
+ * Parties   opener, a goroutine or a guest (a thread that is not weft's); members: the opener and
+ *           the children, who sleep; canceller (any thread, or a child with a result); the last
+ *           child; closer (the opener); m0 at the end of a run.
  * Words     the tree's lock, one of a static table; scope.struck_at, written once, under the lock;
  *           lists of members and of scopes below, n_running and closer, under the lock.
- * Opener    links s under its parent and inherits struck_at, both in one hold of the lock
+ *           guests.open: all scopes of guests, under guests.lock, which is taken before a tree's.
+ * Opener    links s under its parent and inherits struck_at, both in one hold of the lock; a guest,
+ *           as a visitor (PROTOCOL guest, sched/run.c), also puts it into guests.open
  * Member    1 refused if struck_at is set [SC1] or the deadline has passed   2 under the lock:
- *           into the list of members; struck meanwhile: claims its own wait   3 its timer is set to
- *           the earliest deadline here and above: a deadline has no other party   4 sleeps
- *           5 out of the list, under the lock
+ *           into the list of members; struck meanwhile: claims its own wait   3 its timer, or the
+ *           time that a guest sleeps, is set to the earliest deadline here and above: a deadline
+ *           has no other party   4 sleeps   5 out of the list, under the lock
  * Canceller under the lock: 1 the time   2 for s and every scope below that is not struck yet:
  *           struck_at := the time [SC1], every member is claimed with CANCELED and those won are
  *           moved to a list of its own   3 unlocks   4 wakes those
  * Child     at its end, under the lock: n_running - 1; it was the last and somebody waits in close:
  *           claims that wait. Unlocks, then wakes it
  * Closer    under the lock: n_running is 0: takes s out of the tree. Else it sleeps, as the only
- *           one that waits for this (closer), until the last child has woken it
+ *           one that waits for this (closer), until the last child has woken it. A guest then
+ *           takes s out of guests.open; it is no visitor, and needs no run
+ * m0        all Ms and visitors are gone. Under guests.lock, with the lock of each: 1 takes
+ *           goroutines out of the members of all scopes in guests.open, and scopes of goroutines
+ *           out of those below   2 is canceller of each   3 and in place of its last child, if
+ *           n_running is not 0: it becomes 0 for good, the closer's wait, if any, is claimed, then
+ *           woken
  * Edges     [SC1] what the canceller did before   strike: struck_at store-release -> struck:
  *           struck_at load-acquire
  * Why no member sleeps on   whoever has the lock second sees the other: the member finds struck_at
@@ -32,14 +42,21 @@
  *           the lock, so that the first is the earliest. Who finds a deadline passed looks at
  *           struck_at under the lock, after the clock: a canceller that comes later has a later
  *           time, and counts as later than the deadline.
+ * Why a guest's scope may outlive the run   children run, and look at s, until the last M is gone,
+ *           so that the end of the run cannot end a close before: whoever closes meanwhile waits
+ *           for m0. After m0's step nothing of a goroutine's is reachable from s, and since it is
+ *           struck it takes no new ones. A guest's other waits were all told before (wait/wait.c),
+ *           and a cancellation that the end of the run refuses is m0's own a little later.
  * Why s may vanish   a child's or canceller's last touch of s comes before its unlock; what it
  *           wakes after that are frames that it has claimed, which cannot go away before. Close
  *           returns after a hold of the lock that comes after the last child's. A canceller that
- *           has not got the lock yet keeps s open: that is its caller's promise.
+ *           has not got the lock yet keeps s open: that is its caller's promise. m0 has guests.lock
+ *           for all of its step, and a guest needs it before it can return.
+ * Why one claims the closer   who makes n_running 0, under the lock, once.
  * Rejected  a lock in the scope (the last unlock would touch it); a timer for each deadline (it
  *           would have to be waited for in close).
- * Tests     unit/test_scopes.c, flow/test_scope.c, explore scenarios scope-*, sim scenarios
- *           scope_*, mutants scope-*; window scope-before-wake.
+ * Tests     unit/test_scopes.c, flow/test_scope.c, flow/test_scope_guest.c, explore scenarios
+ *           scope-*, sim scenarios scope_*, mutants scope-*; window scope-before-wake.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -47,7 +64,6 @@
 
 #include "base/assert.h"
 #include "base/window.h"
-#include "os/os.h"
 #include "wait/wait.h"
 
 #include <errno.h>      /* -Exxx */
@@ -227,21 +243,103 @@ void w_scope_child_undo(struct scope *s)
         w_unlock(s->lock);
 }
 
+/* By whoever made n_running 0. Who waits in close, and has to be woken; NULL: nobody. */
+static struct wait *claim_closer_locked(struct scope *s)
+{
+        struct wait *closer = s->closer;
+
+        if (closer && w_wake_claim(&closer->waiter, W_VERDICT_OTHER) == W_CLAIM_WON)
+                return closer;
+        return NULL;
+}
+
 void w_scope_child_end(struct scope *s)
 {
         struct lock *lock = s->lock;
         struct wait *closer = NULL;
 
         w_lock(lock);
-        if (--s->n_running == 0 && s->closer) {
-                closer = s->closer;
-                if (w_wake_claim(&closer->waiter, W_VERDICT_OTHER) != W_CLAIM_WON)
-                        closer = NULL;
-        }
+        if (--s->n_running == 0)
+                closer = claim_closer_locked(s);
         w_unlock(lock);
         W_WINDOW("scope-before-wake");
         if (closer)
                 w_wake_up(&closer->waiter);
+}
+
+/* ---- Guests ---------------------------------------------------------------------------------- */
+
+/* Scopes of threads that weft did not create: the end of the run finds them here. */
+static struct {
+        struct lock      lock;          /* class guest_scopes */
+        struct list_node open;          /* under lock: struct scope */
+} guests = { W_LOCK_INIT(guest_scopes), { &guests.open, &guests.open } };
+
+/* The scope stands in a frame that is gone. */
+static void refuse_end(struct w_os_guest *guest)
+{
+        w_fatal("thread %d ends with scope %p open", w_os_tid(), (void *)guest->scope);
+}
+
+static void guest_enters(struct scope *s)
+{
+        w_lock(&guests.lock);
+        w_list_push_back(&guests.open, &s->guest);
+        w_unlock(&guests.lock);
+        if (!s->outer)
+                w_os_guest_watch(refuse_end);
+}
+
+static void guest_leaves(struct scope *s)
+{
+        w_lock(&guests.lock);
+        w_list_unlink(&s->guest);
+        w_unlock(&guests.lock);
+        if (!s->outer)
+                w_os_guest_watch(NULL);
+}
+
+/* They never run again, and their frames go. */
+static void forget_goroutines(struct scope *s)
+{
+        w_lock(s->lock);
+        W_LIST_EACH(n, &s->members)
+                if (W_CONTAINER_OF(n, struct wait, member)->waiter.gp)
+                        w_list_unlink(n);
+        W_LIST_EACH(n, &s->children)
+                if (!W_CONTAINER_OF(n, struct scope, sibling)->seat.is_guest)
+                        w_list_unlink(n);
+        w_unlock(s->lock);
+}
+
+static void drop_children(struct scope *s)
+{
+        struct wait *closer = NULL;
+
+        w_lock(s->lock);
+        if (s->n_running > 0) {
+                s->n_running = 0;
+                s->has_dropped = true;
+                closer = claim_closer_locked(s);
+        }
+        w_unlock(s->lock);
+        if (closer)
+                w_wake_up(&closer->waiter);
+}
+
+/* Before the first strike, which reaches the scopes below, none of them knows a goroutine. */
+void w_scopes_run_ended(void)
+{
+        w_lock(&guests.lock);
+        W_LIST_EACH(n, &guests.open)
+                forget_goroutines(W_CONTAINER_OF(n, struct scope, guest));
+        W_LIST_EACH(n, &guests.open) {
+                struct scope *s = W_CONTAINER_OF(n, struct scope, guest);
+
+                w_scope_strike(s, 0);
+                drop_children(s);
+        }
+        w_unlock(&guests.lock);
 }
 
 /* ---- Open and close -------------------------------------------------------------------------- */
@@ -256,38 +354,43 @@ static void link_below(struct scope *s, struct scope *parent)
         w_unlock(s->lock);
 }
 
-void w_scope_enter(struct scope *s, struct g *gp, int64_t deadline)
+void w_scope_enter(struct scope *s, struct scope_seat seat, int64_t deadline)
 {
-        struct scope *parent = w_g_cold(gp)->n_shields == 0 ? gp->scope : NULL;
+        struct scope *outer = *seat.innermost;
+        struct scope *parent = *seat.n_shields == 0 ? outer : NULL;
 
         s->lock = parent ? parent->lock : lock_of_root(s);
-        s->outer = gp->scope;
+        s->outer = outer;
         s->parent = parent;
-        s->owner = gp;
-        s->outer_shields = w_g_cold(gp)->n_shields;
+        s->seat = seat;
+        s->outer_shields = *seat.n_shields;
         s->first_error = 0;
         s->deadline = s->least_deadline = deadline;
         s->cancelled_at = W_FOREVER;
         w_store_rlx(&s->struck_at, W_FOREVER);                    /* own word: unpublished */
         s->closer = NULL;
         s->n_running = 0;
+        s->has_dropped = false;
+        w_list_init(&s->guest);
         w_list_init(&s->sibling);
         w_list_init(&s->children);
         w_list_init(&s->members);
         if (parent)
                 link_below(s, parent);
-        gp->scope = s;
-        w_g_cold(gp)->n_shields = 0;
+        if (W_UNLIKELY(seat.is_guest))
+                guest_enters(s);
+        *seat.innermost = s;
+        *seat.n_shields = 0;
 }
 
 void w_scope_leave_unlock(struct scope *s)
 {
-        struct g *gp = s->owner;
-
         W_ASSERT(s->n_running == 0 && w_list_empty(&s->children) && w_list_empty(&s->members));
         w_list_unlink(&s->sibling);
         s->last_status = status_locked(s);
         w_unlock(s->lock);
-        gp->scope = s->outer;
-        w_g_cold(gp)->n_shields += s->outer_shields;    /* one begun within and not ended goes on */
+        *s->seat.innermost = s->outer;
+        *s->seat.n_shields += s->outer_shields; /* one begun within and not ended goes on */
+        if (W_UNLIKELY(s->seat.is_guest))
+                guest_leaves(s);
 }

@@ -1,8 +1,9 @@
 /* wait/scopes.h - the tree of open scopes: who is in which, when it ends, what has struck.
  *
  * Below the public calls in scope/scope.c. A scope lives in its opener's frame (weft_scope), inside
- * the scope that was current there, if any. All scopes of one tree share one lock, which is chosen
- * by the root's address from a table that is never freed.
+ * the scope that was current there, if any. The opener is a goroutine or a thread that is not
+ * weft's, a guest. All scopes of one tree share one lock, which is chosen by the root's address
+ * from a table that is never freed.
  *
  * PROTOCOL scopes stands in wait/scopes.c.
  *
@@ -13,9 +14,37 @@
 
 #include "base/list.h"
 #include "base/lock.h"
+#include "os/os.h"
 #include "sched/g.h"
 
 struct wait;
+
+/* Where an opener keeps what it is in. Its address tells openers apart. */
+struct scope_seat {
+        struct scope **innermost;
+        uint32_t      *n_shields;       /* depth of weft_shield_begin in the innermost */
+        bool           is_guest;
+};
+
+/* The seat of gp, the running goroutine; NULL: of the calling thread, which is not weft's. */
+W_INLINE struct scope_seat w_scope_seat(struct g *gp)
+{
+        if (W_LIKELY(gp != NULL))
+                return (struct scope_seat){ &gp->scope, &w_g_cold(gp)->n_shields, false };
+        struct w_os_guest *guest = w_os_guest();
+
+        return (struct scope_seat){ &guest->scope, &guest->n_shields, true };
+}
+
+/* The innermost scope that counts for who sits there: none behind a shield. */
+W_INLINE struct scope *w_scope_current(struct g *gp)
+{
+        if (W_LIKELY(gp != NULL) && W_LIKELY(!gp->scope))
+                return NULL;
+        struct scope_seat seat = w_scope_seat(gp);
+
+        return *seat.n_shields == 0 ? *seat.innermost : NULL;
+}
 
 /* Key: i immutable while open   l the tree's lock   a atomic, edge named   o the opener */
 struct scope {
@@ -24,7 +53,9 @@ struct scope {
         struct lock     *lock;          /* i  of the whole tree */
         struct scope    *outer;         /* i  the opener's innermost before */
         struct scope    *parent;        /* i  outer; NULL, the root of a tree, behind a shield */
-        struct g        *owner;         /* i  who opened it */
+        struct scope_seat seat;         /* i  the opener's */
+        struct list_node guest;         /*    under guests.lock: in the list of all scopes of
+                                         *    threads that are not weft's */
         uint32_t         outer_shields; /* o  the opener's depth of shields before */
         int32_t          first_error;   /* l  of a child */
         int64_t          deadline;      /* i  its own */
@@ -37,13 +68,15 @@ struct scope {
         struct wait     *closer;        /* l  who waits in close; NULL: nobody */
         uint32_t         n_running;     /* l  goroutines of weft_scope_go that have not ended */
         int32_t          last_status;   /* o  of a closed one */
+        bool             has_dropped;   /* l  the run ended before all of its goroutines had */
 };
 
-/* Opens s below gp's innermost scope, or as the root of a tree if there is none or a shield is
- * before it, and makes it gp's innermost. `deadline` is a time. Context: gp itself. */
-void w_scope_enter(struct scope *s, struct g *gp, int64_t deadline);
-/* Out of the tree; gp's innermost is the outer one again. Context: the owner, in its close; nobody
- * is in s, and the tree's lock is held, which this releases. */
+/* Opens s below the innermost scope of the caller's seat, or as the root of a tree if there is none
+ * or a shield is before it, and makes it the innermost. `deadline` is a time. Context: the opener;
+ * a guest that keeps the run from ending (w_call_begin). */
+void w_scope_enter(struct scope *s, struct scope_seat seat, int64_t deadline);
+/* Out of the tree; the innermost is the outer one again. Context: the opener, in its close; nobody
+ * is in s, and the tree's lock is held, which this releases. With or without a run. */
 void w_scope_leave_unlock(struct scope *s);
 
 /* Cancels s and everything below it and wakes every member that sleeps. `error` is the result of a

@@ -33,6 +33,7 @@
 #include "wait/wait.h"
 
 #include "base/assert.h"
+#include "wait/scopes.h"
 
 #include "weft.h"
 
@@ -98,7 +99,7 @@ static int park(struct g *gp)
         if (rc < 0)
                 return rc;
         if (w_load_rlx(&gp->token) != TOKEN) {                    /* guarded by the CAS */
-                if (W_LIKELY(!gp->scope || w_g_cold(gp)->n_shields > 0))
+                if (W_LIKELY(!w_scope_current(gp)))
                         w_park(W_WAIT_PARK, commit_parked, NULL);
                 else
                         rc = park_in_scope(gp);

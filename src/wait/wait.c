@@ -20,15 +20,9 @@ static struct {
         struct list_node waiting;       /* under lock: struct wait */
 } foreign = { W_LOCK_INIT(foreign), { &foreign.waiting, &foreign.waiting } };
 
-/* The innermost scope that counts: none behind a shield. */
-static struct scope *current_scope(const struct g *gp)
-{
-        return gp && gp->scope && w_g_cold(gp)->n_shields == 0 ? gp->scope : NULL;
-}
-
 int w_wait_refused_slow(void)
 {
-        struct scope *s = current_scope(w_g());
+        struct scope *s = w_scope_current(w_g());
 
         return W_LIKELY(!s) ? 0 : w_scope_struck(s);
 }
@@ -63,9 +57,9 @@ static void begin_foreign(struct wait *w, enum wait_kind kind)
                 return;
         w->waiter.sole = false;
         w->listed = true;
-        w_list_init(&w->member);
+        w_list_init(&w->foreign);
         w_lock(&foreign.lock);
-        w_list_push_back(&foreign.waiting, &w->member);
+        w_list_push_back(&foreign.waiting, &w->foreign);
         if (!w_run_is_on())
                 (void)w_wake_claim(&w->waiter, W_VERDICT_SHUTDOWN);
         w_unlock(&foreign.lock);
@@ -74,7 +68,7 @@ static void begin_foreign(struct wait *w, enum wait_kind kind)
 void w_wait_begin(struct wait *w, int64_t deadline, enum wait_kind kind)
 {
         struct g     *gp = w_g();
-        struct scope *s = kind == W_CANCELLABLE ? current_scope(gp) : NULL;
+        struct scope *s = kind == W_CANCELLABLE ? w_scope_current(gp) : NULL;
 
         w->scope = s;
         w->timed = false;
@@ -84,10 +78,8 @@ void w_wait_begin(struct wait *w, int64_t deadline, enum wait_kind kind)
         w->waiter.gp = gp;
         w->waiter.sole = !s && deadline == W_FOREVER;
         w->waiter.word.raw = W_VERDICT_ARMING;                    /* unpublished */
-        if (W_UNLIKELY(!gp)) {
+        if (W_UNLIKELY(!gp))
                 begin_foreign(w, kind);
-                return;
-        }
         if (W_LIKELY(w->waiter.sole))
                 return;
         if (s) {
@@ -95,19 +87,16 @@ void w_wait_begin(struct wait *w, int64_t deadline, enum wait_kind kind)
                 w->deadline = w->scope_first ? s->least_deadline : deadline;
                 w_scope_enlist(s, w);
         }
-        if (w->deadline != W_FOREVER)
+        if (w->deadline != W_FOREVER && gp)
                 arm(w);
 }
 
 void w_wait_end(struct wait *w)
 {
-        if (W_UNLIKELY(!w->waiter.gp)) {
-                if (!w->listed)
-                        return;
+        if (W_UNLIKELY(w->listed)) {
                 w_lock(&foreign.lock);
-                w_list_unlink(&w->member);
+                w_list_unlink(&w->foreign);
                 w_unlock(&foreign.lock);
-                return;
         }
         if (w->scope)
                 w_scope_unlist(w->scope, w);
@@ -197,6 +186,6 @@ void w_wait_shut_down(void)
 {
         w_lock(&foreign.lock);
         W_LIST_EACH(n, &foreign.waiting)
-                (void)w_wake(&W_CONTAINER_OF(n, struct wait, member)->waiter, W_VERDICT_SHUTDOWN);
+                (void)w_wake(&W_CONTAINER_OF(n, struct wait, foreign)->waiter, W_VERDICT_SHUTDOWN);
         w_unlock(&foreign.lock);
 }

@@ -25,18 +25,18 @@ struct scope;
 /* Which other things end a wait. The end of the run concerns threads that are not weft's: their
  * goroutines are gone, but a mutex works without a runtime too. */
 enum wait_kind {
-        W_UNCANCELLABLE,        /* the end of the run */
-        W_CANCELLABLE,          /* and scopes */
+        W_CANCELLABLE,          /* scopes, and the end of the run */
         W_WITHOUT_RUN,          /* nothing */
 };
 
-/* Key: o the waiting call; what other parties touch is in waiter, member and timer, each under the
- * lock of where it stands. */
+/* Key: o the waiting call; what other parties touch is in waiter, member, foreign and timer, each
+ * under the lock of where it stands. */
 struct wait {
         struct waiter    waiter;
         struct scope    *scope;         /* o  whose list `member` is in; NULL: none */
-        struct list_node member;        /*    see wait/scopes.h; or the list of foreign waiters */
-        bool             listed;        /* o  `member` is in the list of foreign waiters */
+        struct list_node member;        /*    see wait/scopes.h */
+        struct list_node foreign;       /*    in the list of threads that are not weft's */
+        bool             listed;        /* o  and whether it is in there */
         bool             timed;         /* o  `timer` was armed */
         struct timer     timer;
         int64_t          deadline;      /* o  the earliest of the caller's and the scopes' */
@@ -46,13 +46,13 @@ struct wait {
 };
 
 /* 0, or -ETIMEDOUT or -ECANCELED: what a cancellable call has to return at once because a scope of
- * this goroutine has struck. 0 on a thread that is not weft's. Free of cost without a scope. */
+ * this goroutine or thread has struck. Free of cost without a scope. */
 W_MUST_CHECK int w_wait_refused_slow(void);
 W_INLINE int w_wait_refused(void)
 {
         struct g *gp = w_g();
 
-        return W_LIKELY(!gp) || W_LIKELY(!gp->scope) ? 0 : w_wait_refused_slow();
+        return W_LIKELY(gp != NULL) && W_LIKELY(!gp->scope) ? 0 : w_wait_refused_slow();
 }
 
 /* Around a public call that may wait. Threads of weft's are waited for at the end of the run; any

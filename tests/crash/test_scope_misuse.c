@@ -6,6 +6,7 @@
 
 #include "weft.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
@@ -224,4 +225,119 @@ static void end_no_shield(void *arg)
 TEST(ending_a_shield_that_was_not_begun)
 {
         expect(end_no_shield, "weft_shield_end without a shield");
+}
+
+/* ---- By threads that weft did not create ----------------------------------------------------- */
+
+static void on_thread(void *(*body)(void *), void *arg)
+{
+        pthread_t thread;
+
+        CHECK_EQ(pthread_create(&thread, NULL, body, arg), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+static void *thread_leaves_open(void *arg)
+{
+        leave_open(arg);
+        return NULL;
+}
+
+static void start_leaving_thread(void *arg)
+{
+        on_thread(thread_leaves_open, arg);
+}
+
+TEST(a_thread_ends_with_a_scope_open)
+{
+        expect(start_leaving_thread, "ends with scope 0x");
+}
+
+static void *thread_out_of_order(void *arg)
+{
+        out_of_order(arg);
+        return NULL;
+}
+
+static void start_disorderly_thread(void *arg)
+{
+        on_thread(thread_out_of_order, arg);
+}
+
+TEST(a_thread_closes_out_of_order)
+{
+        expect(start_disorderly_thread, "closed out of order");
+}
+
+static void *thread_closes(void *scope)
+{
+        (void)weft_scope_close(scope);
+        return NULL;
+}
+
+static void thread_closes_goroutines(void *arg)
+{
+        weft_scope s;
+
+        (void)arg;
+        CHECK(weft_scope_open(&s, WEFT_FOREVER) == 0);
+        on_thread(thread_closes, &s);
+}
+
+TEST(a_thread_closes_the_scope_of_a_goroutine)
+{
+        expect(thread_closes_goroutines, "was opened by another goroutine or thread");
+}
+
+static void *open_and_let_close(void *arg)
+{
+        leave_open(arg);
+        on_thread(thread_closes, &left);
+        return NULL;
+}
+
+static void start_two_threads(void *arg)
+{
+        on_thread(open_and_let_close, arg);
+}
+
+TEST(a_thread_closes_the_scope_of_a_thread)
+{
+        expect(start_two_threads, "was opened by another goroutine or thread");
+}
+
+static void *thread_goes_outside(void *scope)
+{
+        go_outside(scope);
+        return NULL;
+}
+
+static void thread_starts_from_outside(void *arg)
+{
+        weft_scope s;
+
+        (void)arg;
+        CHECK(weft_scope_open(&s, WEFT_FOREVER) == 0);
+        on_thread(thread_goes_outside, &s);
+}
+
+TEST(a_thread_outside_starts_a_child)
+{
+        expect(thread_starts_from_outside, "the caller is not inside scope 0x");
+}
+
+static void *thread_ends_no_shield(void *arg)
+{
+        end_no_shield(arg);
+        return NULL;
+}
+
+static void start_unshielded_thread(void *arg)
+{
+        on_thread(thread_ends_no_shield, arg);
+}
+
+TEST(a_thread_ends_a_shield_that_was_not_begun)
+{
+        expect(start_unshielded_thread, "weft_shield_end without a shield");
 }

@@ -76,7 +76,7 @@ static void setup_deadline(void)
         found = NULL;
         data = 0;
         goroutine_begin(1);
-        w_wait_begin(&w, DUE, W_UNCANCELLABLE);
+        w_wait_begin(&w, DUE, W_CANCELLABLE);
 }
 
 static void unlock(void *arg)

@@ -5,7 +5,7 @@ set(scheduler_tests batch child_first end go inside locals migrate parallel run 
   spawn succession unpark)
 list(APPEND scheduler_tests chan chan_bad chan_fair chan_linear chan_typed select select_more
   select_scale)
-list(APPEND scheduler_tests scope scope_calls scope_nest scope_race)
+list(APPEND scheduler_tests scope scope_calls scope_guest scope_guest_end scope_nest scope_race)
 list(APPEND scheduler_tests sleep tick timer)
 list(APPEND scheduler_tests cond lifetime lines mutex once rwmutex sem sync_history wg)
 foreach(file ${flow_tests})

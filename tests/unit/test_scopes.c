@@ -19,7 +19,13 @@ static struct scope  scopes[6];
 
 static struct scope *enter(int s, int g, int64_t deadline)
 {
-        w_scope_enter(&scopes[s], &gs[g], deadline);
+        w_scope_enter(&scopes[s], w_scope_seat(&gs[g]), deadline);
+        return &scopes[s];
+}
+
+static struct scope *enter_as_guest(int s, int64_t deadline)
+{
+        w_scope_enter(&scopes[s], w_scope_seat(NULL), deadline);
         return &scopes[s];
 }
 
@@ -214,4 +220,78 @@ TEST(the_first_error_is_kept)
         w_scope_strike(s, 7);
         CHECK_EQ(s->first_error, -5);
         leave(s);
+}
+
+/* ---- Scopes of threads that are not weft's --------------------------------------------------- */
+
+TEST(a_guest_has_a_seat_of_its_own)
+{
+        struct scope *a = enter_as_guest(0, W_FOREVER);
+        struct scope *b = enter_as_guest(1, W_FOREVER);
+        struct scope *of_goroutine = enter(2, 0, W_FOREVER);
+
+        CHECK(w_os_guest()->scope == b && b->parent == a && !a->parent);
+        CHECK(gs[0].scope == of_goroutine && !of_goroutine->outer);
+        CHECK(w_scope_current(NULL) == b);
+        w_os_guest()->n_shields++;
+        CHECK(!w_scope_current(NULL));
+        w_os_guest()->n_shields--;
+        leave(b);
+        leave(a);
+        CHECK(!w_os_guest()->scope && !w_scope_current(NULL));
+}
+
+TEST(the_end_of_a_run_leaves_nothing_of_goroutines_in_a_guests_scope)
+{
+        struct scope *outer = enter_as_guest(0, W_FOREVER);
+        struct scope *inner = enter_as_guest(1, W_FOREVER);
+        struct wait   asleep, told;
+
+        run_in(0, inner);
+        struct scope *of_goroutine = enter(2, 0, W_FOREVER);
+
+        begin_wait(&asleep, inner, W_VERDICT_PARKED);
+        asleep.waiter.gp = &gs[1];
+        begin_wait(&told, inner, W_VERDICT_SHUTDOWN);
+        w_scopes_run_ended();
+        CHECK(w_list_empty(&asleep.member) && w_list_empty(&of_goroutine->sibling));
+        check_word(&asleep, W_VERDICT_PARKED);
+        check_word(&told, W_VERDICT_SHUTDOWN);
+        CHECK(inner->members.next == &told.member && inner->parent == outer);
+        CHECK_EQ(w_scope_struck(inner), -ECANCELED);
+        CHECK_EQ(w_scope_struck(of_goroutine), 0);
+        CHECK_EQ(inner->n_running, 0);
+        CHECK(inner->has_dropped && !outer->has_dropped);
+        w_scope_unlist(inner, &told);
+        leave(inner);
+        CHECK(w_os_guest()->scope == outer && w_list_empty(&outer->children));
+        w_scopes_run_ended();                   /* of the next run */
+        CHECK_EQ(w_scope_status(outer), -ECANCELED);
+        leave(outer);
+}
+
+TEST(the_end_of_a_run_wakes_who_closes)
+{
+        struct scope *s = enter_as_guest(0, w_os_now());
+        struct wait   closer = { .waiter.sole = true };
+
+        s->n_running = 2;
+        s->closer = &closer;
+        w_scopes_run_ended();
+        check_word(&closer, W_VERDICT_OTHER);
+        CHECK(is_woken(&closer));
+        w_scopes_run_ended();                   /* a second wake would be fatal */
+        CHECK(s->has_dropped);
+        CHECK_EQ(w_scope_struck(s), -ETIMEDOUT);        /* which came first */
+        leave(s);
+}
+
+TEST(the_end_of_a_run_does_not_concern_scopes_of_goroutines)
+{
+        struct scope *s = enter(0, 0, W_FOREVER);
+
+        run_in(1, s);
+        w_scopes_run_ended();
+        CHECK_EQ(w_scope_struck(s), 0);
+        CHECK_EQ(s->n_running, 1);
 }

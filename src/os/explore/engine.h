@@ -11,6 +11,7 @@
 #include "base/atomic.h"
 #include "base/thread.h"
 #include "os/explore/explore.h"
+#include "os/os.h"
 
 enum {
         EX_LOCS     = 40,       /* locations of one execution */
@@ -62,6 +63,7 @@ struct ex_loc {
 struct ex_thread {
         struct fiber   fiber;
         struct thread  own;
+        struct w_os_guest guest;
         struct thread *self;            /* what w_self() answers: own, unless the scenario says */
         int            id;
         const char    *name;
@@ -116,6 +118,7 @@ struct explorer {
         struct fiber     main;
         struct thread    main_own;
         struct thread   *main_self;     /* in setup and check */
+        struct w_os_guest main_guest;
         struct ex_thread threads[W_EXPLORE_THREADS];
         struct ex_loc    locs[EX_LOCS];
         struct ex_store  stores[EX_STORES];

@@ -50,6 +50,12 @@ int w_os_tid(void)
         return w_ex.cur ? 1 + w_ex.cur->id : 0;
 }
 
+/* No scenario opens a scope on a thread: it is as it was made, in every execution. */
+struct w_os_guest *w_os_guest(void)
+{
+        return w_ex.cur ? &w_ex.cur->guest : &w_ex.main_guest;
+}
+
 void w_os_yield(void)
 {
         static const struct w_site site = { "yield", __FILE__, __LINE__ };

@@ -20,6 +20,7 @@ REFUSE(void,    w_os_sleep_until, (int64_t at))
 REFUSE(int,     w_os_thread_start, (struct w_os_thread *thread, const char *name,
                  size_t stack_size, void (*fn)(void *), void *arg))
 REFUSE(void,    w_os_thread_join, (struct w_os_thread *thread))
+REFUSE(void,    w_os_guest_watch, (void (*fn)(struct w_os_guest *guest)))
 REFUSE(size_t,  w_os_page_size, (void))
 REFUSE(int,     w_os_vm_map, (void **out, size_t size))
 REFUSE(void,    w_os_vm_unmap, (void *addr, size_t size))

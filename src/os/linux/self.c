@@ -1,4 +1,4 @@
-/* os/linux/self.c - the one thread-local word of the library. Contract: base/thread.h.
+/* os/linux/self.c - the thread-local word that tells weft's own threads. Contract: base/thread.h.
  *
  * Initial-exec, so that reading it never calls into the loader (a signal handler may read it), and
  * `used`, because only inline assembly refers to it. The accessor is out of line: in this file the

@@ -50,6 +50,7 @@ struct sim_m {
         void               (*fn)(void *);
         void                *arg;
         struct thread       *self;      /* what w_self() answers */
+        struct w_os_guest    guest;
 
         const char          *call;      /* the call it is in; NULL: own code */
         const void          *word;      /* what it sleeps on, NULL if nothing or already woken */

@@ -45,6 +45,8 @@ static bool provide_stack(struct sim_m *m, size_t size)
 /* The last steps of a thread: joiners go on, its slot waits for them. */
 static W_NORETURN void end_thread(struct sim_m *self)
 {
+        if (self->guest.at_end)
+                self->guest.at_end(&self->guest);
         w_sim_call("thread end");
         SIM_CHECK(!self->altstack.base, "m%u ends with its signal stack installed", self->number);
         self->call = NULL;

@@ -93,6 +93,18 @@ void w_self_set(struct thread *self)
                 outside_self = self;
 }
 
+/* The caller of sim_run() is no thread of the machine, and opens no scopes. */
+struct w_os_guest *w_os_guest(void)
+{
+        W_CHECK(w_sim.running, "w_os_guest outside a run");
+        return &w_sim.running->guest;
+}
+
+void w_os_guest_watch(void (*fn)(struct w_os_guest *guest))
+{
+        w_os_guest()->at_end = fn;
+}
+
 /* ---- Time ----------------------------------------------------------------------------------- */
 
 /* Reads a page that the kernel shares: a step like an atomic access, which empties no buffer. */

@@ -1,0 +1,78 @@
+/* tests/unit/test_os_guest.c - what is kept for a thread that is not weft's, and its end.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "harness/test.h"
+
+#include "os/os.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+static struct w_os_guest *ended;        /* read after the join */
+static int                n_ended;
+
+static void note_end(struct w_os_guest *guest)
+{
+        ended = guest;
+        n_ended++;
+}
+
+static void run_thread(void *(*fn)(void *), void *arg)
+{
+        pthread_t thread;
+
+        CHECK_EQ(pthread_create(&thread, NULL, fn, arg), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+static void *look(void *other)
+{
+        struct w_os_guest *mine = w_os_guest();
+
+        CHECK(mine != other && mine == w_os_guest());
+        CHECK(!mine->scope && mine->n_shields == 0);
+        mine->n_shields = 5;
+        return NULL;
+}
+
+TEST(every_thread_has_its_own_and_it_is_zero_at_first)
+{
+        w_os_guest()->n_shields = 7;
+        run_thread(look, w_os_guest());
+        run_thread(look, w_os_guest());
+        CHECK_EQ(w_os_guest()->n_shields, 7);
+}
+
+static void *watch(void *where)
+{
+        errno = 77;
+        w_os_guest_watch(note_end);
+        CHECK_EQ(errno, 77);
+        *(struct w_os_guest **)where = w_os_guest();
+        return NULL;
+}
+
+TEST(the_end_of_a_watched_thread_is_heard_of)
+{
+        struct w_os_guest *guest = NULL;
+
+        run_thread(watch, &guest);
+        CHECK_EQ(n_ended, 1);
+        CHECK(guest && ended == guest);
+}
+
+static void *watch_no_more(void *where)
+{
+        watch(where);
+        w_os_guest_watch(NULL);
+        return NULL;
+}
+
+TEST(the_end_of_one_that_is_not_watched_any_more_is_not)
+{
+        struct w_os_guest *guest = NULL;
+
+        run_thread(watch_no_more, &guest);
+        CHECK_EQ(n_ended, 0);
+}
