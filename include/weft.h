@@ -57,7 +57,7 @@ typedef struct weft_config {
         int    procs;           /* 0: WEFT_PROCS, else as many CPUs as there are; 1 to 1024 */
         int    max_threads;     /* 0: WEFT_MAX_THREADS, else 10000 */
         size_t stack_size;      /* 0: WEFT_STACK, else 64 KiB; goroutine 1 gets at least 1 MiB */
-        int    preempt;         /* reserved for the coming monitor; WEFT_PREEMPT_DEFAULT */
+        int    preempt;         /* whose P the monitor takes; WEFT_PREEMPT_DEFAULT: ALL */
         int    preempt_signal;  /* reserved likewise; 0 */
         int    shutdown_ms;     /* 0: 1000; how long the end waits for threads in user code */
         int    file_threads;    /* reserved for the coming I/O; 0 */
@@ -127,6 +127,20 @@ void *weft_local_get(weft_key key);
  * park is cancellable and may switch. */
 int weft_park(void);
 int weft_unpark(int64_t id);
+
+/* ---- Blocking code ---------------------------------------------------------------------------
+ *
+ * Around code that may block its thread: a system call, a library that waits in its own way. While
+ * it lasts the other goroutines go on. Between the two the goroutine stays on its thread; a weft
+ * call that waits is misuse, one that need not is fine. They nest, and cost a few nanoseconds. Code
+ * that blocks without them is noticed too, after some 10 ms. May switch: the end. */
+void weft_block_begin(void);
+void weft_block_end(void);
+
+/* fn(arg) in a blocking region, and on the thread's own stack, which has at least 1 MiB: for
+ * resolvers, regular expressions and libraries that one does not know. 0, or -EINVAL: no fn. May
+ * switch. */
+int weft_blocking(void (*fn)(void *), void *arg);
 
 /* ---- Scopes ----------------------------------------------------------------------------------
  *

@@ -48,6 +48,7 @@ static void add_p(weft_stats_t *st, struct p_stats *s)
         st->spawned += w_load_rlx(&s->spawned);                   /* counter */
         st->switches += w_load_rlx(&s->switches);                 /* counter */
         st->steals += w_load_rlx(&s->steals);                     /* counter */
+        st->takes += w_load_rlx(&s->takes);                       /* counter */
         add_parks(st, s);
         for (uint32_t i = 0; i < W_READY_BUCKETS; i++)
                 st->ready_to_run[i] += w_load_rlx(&s->ready_to_run[i]);   /* counter */
@@ -58,7 +59,7 @@ void w_stats_collect(weft_stats_t *st)
         *st = (weft_stats_t){ .size = sizeof(*st) };
         for (uint32_t i = 0; i < w_sched.n_procs; i++)
                 add_p(st, &w_sched.all_p[i]->stats);
-        st->spawned += w_load_rlx(&w_sched.spawned_without_p);    /* counter */
+        add_p(st, &w_sched.without_p);
         st->goroutines = (uint64_t)w_live_count();
         st->threads_spinning = w_load_rlx(&w_sched.n_spinning);   /* counter */
         st->procs = w_sched.n_procs;

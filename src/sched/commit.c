@@ -21,12 +21,12 @@ void w_commit_nothing(struct m *mp, const struct commit *c)
  * is the submitter's of PROTOCOL idle: without it both might miss each other. */
 void w_commit_yield(struct m *mp, const struct commit *c)
 {
-        w_g_move(c->left, G_RUNNING, G_RUNNABLE);
-        if (W_UNLIKELY(w_sched.config.migrate)) {
-                w_globq_put(c->left);
-                w_wake_one();           /* else the same M would take it back */
+        if (W_UNLIKELY(w_sched.config.migrate || !mp->p)) {
+                w_globq_publish(c->left, G_RUNNING);
+                w_wake_one();           /* else the same M would take it back, or nobody */
                 return;
         }
+        w_g_move(c->left, G_RUNNING, G_RUNNABLE);
         w_queue_ring(mp->p, c->left);
         if (w_sched.n_procs == 1)
                 return;
@@ -41,8 +41,12 @@ void w_commit_park(struct m *mp, const struct commit *c)
         W_WINDOW("park-before-unlock");
         if (W_LIKELY(c->unlock(c->left, c->arg)))
                 return;
-        w_g_move(c->left, G_WAITING, G_RUNNABLE);
-        w_queue_next(mp->p, c->left);
+        if (mp->p) {
+                w_g_move(c->left, G_WAITING, G_RUNNABLE);
+                w_queue_next(mp->p, c->left);
+        } else {
+                w_globq_publish(c->left, G_WAITING);
+        }
         w_wake_one();           /* who looked for work meanwhile saw none */
 }
 
@@ -57,6 +61,5 @@ void w_commit_parent(struct m *mp, const struct commit *c)
 void w_commit_call(struct m *mp, const struct commit *c)
 {
         c->fn(c->arg);
-        w_g_move(c->left, G_RUNNING, G_RUNNABLE);
-        mp->resume = c->left;
+        mp->resume = c->left;           /* RUNNING throughout: it is in nobody else's hands */
 }

@@ -61,6 +61,25 @@ static int64_t detected_procs(void)
 
 /* ---- WEFT_DEBUG ------------------------------------------------------------------------------ */
 
+/* What the code has set wins. */
+static bool apply_preempt(struct run_config *c, const char *value)
+{
+        static const char *const names[] = {
+                [WEFT_PREEMPT_OFF] = "off",
+                [WEFT_PREEMPT_BLOCKED] = "blocked",
+                [WEFT_PREEMPT_ALL] = "all",
+        };
+
+        for (int i = WEFT_PREEMPT_OFF; i <= WEFT_PREEMPT_ALL; i++) {
+                if (strcmp(value, names[i]) != 0)
+                        continue;
+                if (!c->preempt_set)
+                        c->preempt = i;
+                return true;
+        }
+        return false;
+}
+
 static bool apply_debug(struct run_config *c, const char *key, const char *value)
 {
         int64_t n;
@@ -76,7 +95,7 @@ static bool apply_debug(struct run_config *c, const char *key, const char *value
         else if (strcmp(key, "randomize") == 0 && parse_number(value, 0, INT64_MAX, &n))
                 c->randomize = true, c->randomize_seed = (uint64_t)n;
         else
-                return false;
+                return strcmp(key, "preempt") == 0 && apply_preempt(c, value);
         return true;
 }
 
@@ -145,6 +164,8 @@ int w_config_read(struct run_config *out, const weft_config *cfg)
                 .procs = (int)procs,
                 .max_threads = (int)threads,
                 .stack_size = (size_t)stack,
+                .preempt = full.preempt ? full.preempt : WEFT_PREEMPT_ALL,
+                .preempt_set = full.preempt != 0,
                 .shutdown_ms = full.shutdown_ms ? full.shutdown_ms : 1000,
                 .idle_ms = full.idle_ms ? full.idle_ms : 10000,
         };

@@ -89,10 +89,10 @@ static bool one(void *record, void *arg)
         const struct dump *d = arg;
         enum g_state       state = w_g_state(gp);
 
-        if (state != G_RUNNABLE && state != G_RUNNING && state != G_WAITING)
+        if (!w_g_is_alive(state))
                 return true;
         header(d, gp, state);
-        if (gp->stack && gp != d->self && state != G_RUNNING)
+        if (gp->stack && gp != d->self && state != G_RUNNING && state != G_REGION)
                 frames(d, gp);
         const struct g_cold *cold = w_g_cold(gp);
         void   *created_at = cold ? cold->created_at : gp->start.created_at;

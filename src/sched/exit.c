@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "sched/commit.h"
 #include "sched/sched.h"
+#include "sched/take.h"
 
 #include "weft.h"
 
@@ -72,6 +73,7 @@ static void check_scopes_closed(const struct g *gp)
 /* The last that the goroutine itself does. */
 static void finish(struct g *gp, int result)
 {
+        W_CHECK(!w_g_is_bound(gp), "goroutine %ld ends inside a blocking region", (long)gp->id);
         check_scopes_closed(gp);
         if (W_UNLIKELY(w_g_cold(gp)->locals != NULL)) {
                 w_locals_destroy(gp);
@@ -148,6 +150,7 @@ static void run_user(struct g *gp)
         if (W_UNLIKELY(w_g_is_main(gp)) && w_sched.config.check)        /* WEFT_DEBUG=check=1 */
                 (void)weft_check();
         (void)w_enter();
+        w_need_p();
         finish(gp, result);
         if (W_UNLIKELY(w_g_is_main(gp)))
                 w_run_end();
@@ -193,6 +196,7 @@ W_EXPORT W_NORETURN void weft_exit(void)
 
         W_CHECK(gp, "weft_exit called outside a goroutine");
         (void)w_enter();
+        w_need_p();
         unwind_all(gp);
         finish(gp, 0);
         if (w_g_is_main(gp))

@@ -17,6 +17,7 @@
  *   RUNNING  -> RUNNABLE  itself, by commit  switch.c   yield
  *   RUNNING  -> WAITING   itself, by commit  switch.c   recorded in what it waits for
  *   RUNNING  -> DEAD      itself, by commit  exit.c
+ *   RUNNING <-> REGION    itself             region.c
  *   WAITING  -> RUNNABLE  the one waker      ready.c    any other state there is fatal
  *
  * Every move has one party that may make it, so it is a plain store; the table in gstate.c is
@@ -39,6 +40,7 @@ enum g_state {
         G_RUNNABLE,
         G_RUNNING,
         G_WAITING,
+        G_REGION,               /* runs, in a blocking region: bound to its thread */
         G_N_STATES
 };
 
@@ -178,11 +180,18 @@ W_INLINE bool w_g_is_main(const struct g *gp)
         return gp->id == 1;
 }
 
+W_INLINE bool w_g_is_alive(enum g_state state)
+{
+        return state >= G_RUNNABLE;
+}
+
 /* ---- gstate.c -------------------------------------------------------------------------------- */
 
 const char *w_g_state_name(uint32_t state);
 const char *w_wait_reason_name(uint32_t reason);
 
+/* gp, in a blocking region, calls something that would wait. */
+W_NORETURN void w_g_refuse_wait(const struct g *gp, const char *what);
 W_NORETURN void w_g_refuse_move(const struct g *gp, enum g_state from, enum g_state to);
 bool w_g_may_move(enum g_state from, enum g_state to);
 enum g_state w_g_state(const struct g *gp);

@@ -15,13 +15,14 @@ static const uint8_t may_become[G_N_STATES] = {
         [G_IDLE] = TO(G_DEAD),
         [G_DEAD] = TO(G_RUNNABLE),
         [G_RUNNABLE] = TO(G_RUNNING),
-        [G_RUNNING] = TO(G_RUNNABLE) | TO(G_WAITING) | TO(G_DEAD),
+        [G_RUNNING] = TO(G_RUNNABLE) | TO(G_WAITING) | TO(G_DEAD) | TO(G_REGION),
         [G_WAITING] = TO(G_RUNNABLE),
+        [G_REGION] = TO(G_RUNNING),
 };
 
 static const char *const state_names[G_N_STATES] = {
         [G_IDLE] = "idle",       [G_DEAD] = "dead",       [G_RUNNABLE] = "runnable",
-        [G_RUNNING] = "running", [G_WAITING] = "waiting",
+        [G_RUNNING] = "running", [G_WAITING] = "waiting",  [G_REGION] = "blocking region",
 };
 
 static const char *const reason_names[W_N_WAIT_REASONS] = {
@@ -61,8 +62,18 @@ bool w_g_may_move(enum g_state from, enum g_state to)
         return may_become[from] & TO(to);
 }
 
+void w_g_refuse_wait(const struct g *gp, const char *what)
+{
+        const struct g_cold *cold = w_g_cold(gp);
+
+        w_fatal("goroutine %ld \"%s\" waits inside a blocking region: %s", (long)gp->id,
+                cold ? cold->name : "", what);
+}
+
 void w_g_refuse_move(const struct g *gp, enum g_state from, enum g_state to)
 {
+        if (w_g_state(gp) == G_REGION && to == G_WAITING)
+                w_g_refuse_wait(gp, w_wait_reason_name(gp->reason));
         w_fatal("bad goroutine state: goroutine %ld is %s, expected %s -> %s", (long)gp->id,
                 w_g_state_name(w_g_state(gp)), w_g_state_name(from), w_g_state_name(to));
 }

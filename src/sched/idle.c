@@ -47,6 +47,7 @@
 #include "base/assert.h"
 #include "base/window.h"
 #include "sched/sched.h"
+#include "sched/sysmon.h"
 
 /* ---- Ps in the idle list --------------------------------------------------------------------- */
 
@@ -74,6 +75,7 @@ struct p *w_idle_p_get_locked(void)
                 return NULL;
         w_sched.idle_p = pp->idle_next;
         pp->idle_next = NULL;
+        w_sysmon_awaken_locked();
         count_idle_p(w_load_rlx(&w_sched.n_idle_p) - 1);          /* own word: under the lock */
         return pp;
 }
@@ -81,9 +83,11 @@ struct p *w_idle_p_get_locked(void)
 void w_p_acquire(struct m *mp, struct p *pp)
 {
         W_ASSERT(!mp->p);
-        w_store_rlx(&pp->m, mp);                                  /* own word now */
         w_store_rlx(&pp->status, P_RUNNING);                      /* own word now */
         mp->p = pp;
+        if (W_UNLIKELY(w_m_lost_p(mp)))
+                w_store_rel(&mp->flag, w_sched.flag_base);        /* [TK2] */
+        w_store_rel(&pp->m, mp);                                  /* [TK3] */
 }
 
 struct p *w_p_release(struct m *mp)

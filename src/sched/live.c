@@ -34,7 +34,7 @@ int64_t w_live_count(void)
 
         for (uint32_t i = 0; i < w_sched.n_procs; i++)
                 n -= (int64_t)w_load_acq(&w_sched.all_p[i]->stats.ended);       /* [LV2] */
-        n += (int64_t)w_load_rlx(&w_sched.spawned_without_p);     /* counter */
+        n += (int64_t)w_load_rlx(&w_sched.without_p.spawned);     /* counter */
         for (uint32_t i = 0; i < w_sched.n_procs; i++)
                 n += (int64_t)w_load_rlx(&w_sched.all_p[i]->stats.spawned);     /* counter */
         return n;

@@ -34,27 +34,54 @@ struct commit {
         void     *arg;
 };
 
-/* What an entry must not overlook. */
+/* What an entry must not overlook: PROTOCOL take (sched/take.c). */
 enum m_flag {
         W_FLAG_NONE,
+        W_FLAG_REQUEST,         /* somebody wants its P */
+        W_FLAG_REFUSED,         /* it came back in time */
+        W_FLAG_TAKEN,           /* its P was taken, and it may get it back */
+        W_FLAG_LOST,            /* it came back and found that */
         W_FLAG_ABANDONED,       /* the run has ended without this thread: it never goes on */
+        W_FLAG_FENCED = 8,      /* and with each of these: an entry has to pass a fence */
 };
+
+/* Above the two bits stands a number that changes with every stay outside. */
+enum m_mark {
+        W_MARK_INSIDE = 1,
+        W_MARK_REGION = 2,      /* outside, in a blocking region */
+        W_MARK_NEXT = 4,
+};
+
+W_INLINE bool w_mark_is_outside(uint32_t mark)
+{
+        return !(mark & W_MARK_INSIDE);
+}
+
+W_INLINE uint32_t w_mark_left(uint32_t inside)
+{
+        return inside - W_MARK_INSIDE + W_MARK_NEXT;
+}
 
 /* Key: o the M itself   s sched.lock   i immutable   a atomic, edge named
  *      n the M while awake, the waker while it sleeps on `note` */
 struct m {
         struct thread      thread;      /* o  must be first: w_self() finds it */
+        /* The monitor may look at these two at any time, also when the record is given to a new
+         * thread. */
+        w_atomic_u32       mark;        /* a  [MK1][TK1] see enum m_mark */
+        w_atomic_u32       flag;        /* a  [TK1][TK2] enum m_flag; looked at by every entry */
         struct g          *curg;        /* o  NULL on g0 */
         struct p          *p;           /* o  NULL: without a P */
-        w_atomic_u32       mark;        /* a  [MK1] 1 inside, 0 outside */
         bool               spinning;    /* o  looking for work; counted in sched.n_spinning */
         bool               is_main;     /* i  m0: the thread that called weft_run */
         struct commit      commit;      /* o  pending while it switches */
         struct g          *resume;      /* o  commit to w_execute: go back to this one */
         bool               in_commit;   /* o  on a borrowed stack: little room, no switch */
+        bool               on_g0;       /* o  curg's code runs here: weft_blocking */
+        uint32_t           n_regions;   /* o  depth of blocking regions that curg is in */
         struct p          *owed_p;      /* o  a thread must be created for each, on g0; linked by
                                          *    idle_next */
-        w_atomic_u32       flag;        /* a  see enum m_flag; looked at by every entry */
+        bool               lost_p;      /* s  its P was taken, and it has not been back since */
         int               *errno_at;    /* i  where this thread's errno is */
         struct fiber       g0;          /* o  while a goroutine runs */
 
@@ -93,17 +120,25 @@ W_INLINE struct p *w_p(void)
         return mp ? mp->p : NULL;
 }
 
+/* True: what mp->p says is not so any more. Context: the M itself, or with sched.lock. */
+W_INLINE bool w_m_lost_p(const struct m *mp)
+{
+        uint32_t flag = w_load_rlx(&mp->flag) & ~(uint32_t)W_FLAG_FENCED;       /* guarded */
+
+        return flag == W_FLAG_TAKEN || flag == W_FLAG_LOST;
+}
+
 /* Sees to what the flag says. */
 void w_enter_flagged(struct m *mp);
 
-/* mp is the calling thread's. */
+/* mp is the calling thread's. What its mark was: see w_leave. */
 W_INLINE uint32_t w_enter_on(struct m *mp)
 {
         uint32_t before = w_load_rlx(&mp->mark);                  /* own word */
 
-        w_store_rlx(&mp->mark, 1);                                /* own word */
+        w_store_rlx(&mp->mark, before | W_MARK_INSIDE);           /* guarded by TK1 */
         w_fence_compiler();
-        if (W_UNLIKELY(w_load_rlx(&mp->flag) != W_FLAG_NONE))     /* guarded: see w_enter_flagged */
+        if (W_UNLIKELY(w_load_acq(&mp->flag) != W_FLAG_NONE))     /* [TK2] */
                 w_enter_flagged(mp);
         return before;
 }
@@ -115,13 +150,31 @@ W_INLINE uint32_t w_enter(void)
         return mp ? w_enter_on(mp) : 0;
 }
 
-/* The M may be another one than at the entry; what it was before is a property of the call. */
+/* The M may be another one than at the entry; whether it was inside before is a property of the
+ * call. */
+W_INLINE void w_leave_inline(struct m *mp, uint32_t before)
+{
+        if (W_LIKELY(w_mark_is_outside(before)))
+                w_store_rel(&mp->mark, w_mark_left(w_load_rlx(&mp->mark)));       /* [MK1] */
+}
+
+/* mp is the calling thread's. TSan has to see it, also where files call it that it does not see
+ * (sched/switch.c). */
+#if defined(W_TSAN)
+void w_leave_on(struct m *mp, uint32_t before);
+#else
+W_INLINE void w_leave_on(struct m *mp, uint32_t before)
+{
+        w_leave_inline(mp, before);
+}
+#endif
+
 W_INLINE void w_leave(uint32_t before)
 {
         struct m *mp = w_m();
 
         if (mp)
-                w_store_rel(&mp->mark, before);                   /* [MK1] */
+                w_leave_on(mp, before);
 }
 
 #define W_ENTER()  uint32_t w_mark_before_ = w_enter()

@@ -18,6 +18,13 @@
 
 struct m;
 
+/* What the monitor saw when it last looked. */
+struct watch {
+        struct m *m;
+        uint32_t  mark;
+        int64_t   since;        /* for how long it has been so */
+};
+
 enum p_status { P_IDLE, P_RUNNING, P_STOPPED, P_DEAD };
 
 /* Reasons to go through g0 instead of straight to the next goroutine. */
@@ -42,7 +49,7 @@ enum { W_READY_EVERY = 256, W_READY_UNIT = 64, W_READY_BUCKETS = 40 };
 /* Counters are written by the owner alone and read by anyone. */
 struct p_stats {
         w_atomic_u64 ready_to_run[W_READY_BUCKETS];
-        w_atomic_u64 spawned, ended, switches, steals, spills;
+        w_atomic_u64 spawned, ended, switches, steals, spills, takes;
         w_atomic_u64 parks[W_N_WAIT_REASONS];
 };
 
@@ -54,6 +61,9 @@ struct p {
                                          *    owner's own stop */
         struct p          *idle_next;   /* s  link in sched.idle_p; o  while somebody starts threads
                                          *    for several */
+        struct m          *asked;       /* s  who was asked for it; see PROTOCOL take */
+        struct watch       watch;       /* the monitor's own */
+        struct m          *taken_from;  /* s  who had it, while the world is stopped; or NULL */
         bool               owed_spinning;       /* o  the thread that is owed is to look for work */
 
         w_atomic_u32       attention;   /* a  hint: set of enum p_attention */

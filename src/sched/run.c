@@ -14,6 +14,8 @@
 #include "base/assert.h"
 #include "sched/alarm.h"
 #include "sched/sched.h"
+#include "sched/sysmon.h"
+#include "sched/take.h"
 
 #include "weft.h"
 
@@ -27,7 +29,7 @@ bool w_run_is_on_slow(void)
 {
         struct m *mp = w_m();
 
-        if (mp && w_load_rlx(&mp->flag) != W_FLAG_NONE)           /* guarded: see m.c */
+        if (mp)
                 w_enter_flagged(mp);
         return false;
 }
@@ -150,6 +152,8 @@ static void reset(const struct run_config *config)
                                   .keeper_until = W_ATOMIC_INIT(W_FOREVER) };
         w_lock_init(&w_sched.lock, W_LOCK_sched);
         w_lock_init(&w_sched.stop_lock, W_LOCK_stop);
+        w_lock_init(&w_sched.take_lock, W_LOCK_take);
+        w_take_init();
         w_list_init(&w_sched.all_m);
         w_list_init(&w_sched.idle_m);
         w_list_init(&w_sched.ended_m);
@@ -207,10 +211,15 @@ static int set_up(const struct run_config *config, struct m **m0)
         rc = w_stack_watch(&w_sched.stacks);
         if (rc < 0)
                 goto out_ps;
-        rc = start_threads(m0);
+        rc = w_sysmon_start();
         if (rc < 0)
                 goto out_watch;
+        rc = start_threads(m0);
+        if (rc < 0)
+                goto out_sysmon;
         return 0;
+out_sysmon:
+        w_sysmon_stop();
 out_watch:
         w_stack_unwatch(&w_sched.stacks);
 out_ps:
@@ -241,7 +250,7 @@ static uint32_t wait_for_threads(void)
                 W_LIST_EACH(n, &w_sched.all_m) {
                         struct m *mp = W_CONTAINER_OF(n, struct m, all_link);
 
-                        w_store_rlx(&mp->flag, W_FLAG_ABANDONED);       /* guarded: see m.c */
+                        w_store_rlx(&mp->flag, w_sched.flag_base | W_FLAG_ABANDONED); /* guarded */
                 }
                 w_unlock(&w_sched.lock);
                 return missing;
@@ -312,7 +321,6 @@ static int run(const struct run_config *config, void (*fn)(void *), void *arg)
         int64_t   id = w_spawn_main(fn, arg, &first);
 
         w_fatal_set_dump(w_dump_fatal);
-        w_schedtrace_start();
         w_store_rel(&w_run_phase, RUN_ON);                        /* [RN3] */
         if (id < 0)
                 w_run_end();
@@ -322,7 +330,7 @@ static int run(const struct run_config *config, void (*fn)(void *), void *arg)
         w_store_rlx(&w_run_phase, RUN_ENDING);                    /* guarded by RN2 */
         w_wait_shut_down();
         wait_for_visitors();
-        w_schedtrace_stop();
+        w_sysmon_stop();
         w_fatal_set_dump(NULL);
         rc = take_down(m0);
         return id < 0 ? (int)id : rc;

@@ -27,6 +27,10 @@
 
 enum { W_PROCS_MAX = 1024 };
 
+/* Of every thread that weft starts: weft_blocking promises 1 MiB of it. One size, so that libc can
+ * use a stack again; memory is committed as it is used. */
+enum { W_THREAD_STACK = 1280 * 1024 };
+
 /* For parts above this one that keep memory of the run: called when every thread is gone. */
 struct run_end {
         void          (*free)(void);
@@ -41,6 +45,8 @@ struct run_config {
         int     shutdown_ms;
         int     idle_ms;
         int     schedtrace_ms;  /* 0: off */
+        int     preempt;        /* WEFT_PREEMPT_OFF and so on */
+        bool    preempt_set;    /* by the code */
         bool    scheddetail, check, migrate;
         bool    randomize;
         uint64_t randomize_seed;
@@ -65,6 +71,7 @@ struct sched {
         uint32_t           n_m;         /* s  threads, those being created included */
         uint32_t           n_idle_m;    /* s */
         uint32_t           n_leaving;   /* s  of n_m: will run nothing any more */
+        uint32_t           n_lost;      /* s  of n_m: in user code, without the P that it had */
         struct m          *keeper;      /* s  asleep until the next timer, in no list; or NULL */
         w_atomic_u64       keeper_until;        /* S  [TM2] keeper.c; W_FOREVER: there is none */
         uint32_t           next_m_id;   /* s */
@@ -77,10 +84,12 @@ struct sched {
         uint32_t           n_to_stop;   /* s  Ps that have not stopped yet */
         struct note        stopped;     /* the stopper sleeps here */
         struct lock        stop_lock;   /* class stop: one stopper */
+        struct lock        take_lock;   /* class take: one who takes Ps */
+        uint32_t           flag_base;   /* i  W_FLAG_FENCED if every entry passes a fence */
 
         bool               stopper_sleeps;      /* s */
 
-        w_atomic_u64       spawned_without_p;   /* a  counter */
+        struct p_stats     without_p;   /* of those who have none, added atomically */
         w_atomic_u32       main_left;   /* a  [LV1] goroutine 1 has left by weft_exit */
 
         struct records     m_records;   /* s */
@@ -90,7 +99,10 @@ struct sched {
         bool               end_sleeps;  /* s  it does; all may have ended before, and m0 may have
                                          *    started another since */
         bool               complained;  /* s  that no thread was to be had */
-        bool               thread_owed; /* s  none was to be had for a P: who goes idle looks */
+        w_atomic_u32       thread_owed; /* S  none was to be had for a P: who goes idle looks */
+        bool               sysmon_sleeps;       /* s  until a P is used again */
+        bool               sysmon_woken;        /* s  and has not heard of it yet */
+        int64_t            retry_at, retry_pause;       /* the monitor's own */
         struct w_os_sigmask sigmask;    /* i  what the caller of weft_run had */
         struct run_end    *at_end;      /* s  newest first; see w_run_at_end() */
 
@@ -158,12 +170,21 @@ void w_execute(struct m *mp, struct g *gp);
 void w_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void *arg), void *arg);
 /* Switches to a child that nobody else has seen; the parent goes to `next`. May switch: yes. */
 void w_run_child(struct g *child);
+/* The calling goroutine, whose M has no P, waits for one in the global queue. May switch: yes. */
+void w_queue_self(void);
 /* Ends the calling goroutine and goes on with `to`, which w_pick_direct gave; NULL: with g0. */
 W_NORETURN void w_exit(struct g *to);
 /* Runs fn(arg) on g0, for code that needs more stack than a goroutine may have. fn does not park.
  * Context: any; comes back on the same M. */
 void w_on_g0(void (*fn)(void *), void *arg);
+/* Switches to g0, where `run` calls fn and lets the goroutine go on: see commit.h. */
+void w_call_on_g0(void (*run)(struct m *mp, const struct commit *c), void (*fn)(void *), void *arg);
 void w_goroutine_main(void *gp);
+
+W_INLINE bool w_g_is_bound(const struct g *gp)
+{
+        return w_load_rlx(&gp->state) == G_REGION;                /* own word */
+}
 
 /* exit.c */
 W_NORETURN void w_goroutine_run(struct g *gp);
@@ -198,6 +219,14 @@ void w_idle_p_put_locked(struct p *pp);
 struct p *w_idle_p_get_locked(void);
 
 /* thread.c */
+/* Threads that have a P, or are asleep, or on their way to sleep. With sched.lock. */
+W_INLINE uint32_t w_threads_available_locked(void)
+{
+        return w_sched.n_m - w_sched.n_leaving - w_sched.n_lost;
+}
+
+/* Takes what the waker, or the creator, left in the record. */
+void w_thread_take_orders(struct m *mp);
 struct m *w_m_adopt(void);
 W_MUST_CHECK int w_m_begin(struct m *mp);
 void w_m_end(struct m *mp);
@@ -207,11 +236,13 @@ int  w_thread_create(struct p *pp, bool spinning);
 void w_thread_for(struct p *pp, bool spinning);
 /* Context: the goroutine that mp runs, or g0; not in a commit. */
 void w_thread_pay_owed(struct m *mp);
-/* Sleeps as an M without a P; true: has one again. false: the M is to end. */
+/* asleep.c. Sleeps as an M without a P; true: has one again. false: the M is to end. */
 bool w_thread_sleep(struct m *mp);
 bool w_thread_sleep_unlock(struct m *mp);       /* with sched.lock, which it releases */
 void w_thread_enlist_locked(struct m *mp);      /* among the idle ones */
 void w_threads_join_ended(void);
+/* sysmon: tries again where no thread was to be had; 1 if it did. */
+uint32_t w_thread_retry_owed(int64_t now);
 /* Hands mp's P to a thread that sleeps, if there is one, and sleeps itself; as w_thread_sleep. */
 bool w_thread_swap(struct m *mp);
 
@@ -230,7 +261,7 @@ W_INLINE void w_live_spawned(struct p *pp)
         if (W_LIKELY(pp != NULL))
                 w_p_count(&pp->stats.spawned, 1);
         else
-                w_add_rlx(&w_sched.spawned_without_p, 1);         /* counter */
+                w_add_rlx(&w_sched.without_p.spawned, 1);         /* counter */
 }
 
 W_INLINE void w_live_ended(struct p *pp)
@@ -253,10 +284,6 @@ void w_g_describe(void *owner, struct stack_owner *out);
 
 /* dump.c: for w_fatal_set_dump; any context, also a signal handler. */
 void w_dump_fatal(void);
-
-/* schedtrace.c: nothing unless WEFT_DEBUG asked for it. */
-void w_schedtrace_start(void);
-void w_schedtrace_stop(void);
 
 /* wait/: what the end of a run is to those who wait for caller-owned objects, or in scopes of
  * threads that are not weft's. First every such thread is told; then, when the Ms are gone,

@@ -1,7 +1,7 @@
 /* sched/schedtrace.c - WEFT_DEBUG=schedtrace=MS: one line about the scheduler every MS
  * milliseconds.
  *
- * Called by   run, at start and end; a thread of its own does the work, without M, P or signals.
+ * Called by   sysmon.
  *
  * The line is Go's, so that eyes and scripts that know it can read it. scheddetail=1 adds a line
  * for each P, M and goroutine. Nothing is stopped for it: what moves meanwhile is printed as it was
@@ -10,23 +10,20 @@
  * SPDX-License-Identifier: MIT
  */
 #include "sched/sched.h"
+#include "sched/sysmon.h"
 
-enum { THREAD_STACK = 64 * 1024, QUEUES_MAX = 16 };
+enum { QUEUES_MAX = 16 };
 
 static struct {
-        struct w_os_thread thread;
-        struct thread      self;        /* so that its locks are checked as everyone's */
-        struct note        stop;
-        int64_t            began_at;
-        bool               on;
-} tracer;
+        int64_t began_at, next_at;
+} trace;
 
 /* The first queues in brackets, as many as fit a line. */
 static void trace_line(void)
 {
         char   text[256];
         size_t n = 0;
-        long   ms = (long)((w_os_now() - tracer.began_at) / 1000000);
+        long   ms = (long)((w_os_now() - trace.began_at) / 1000000);
 
         for (uint32_t i = 0; i < w_sched.n_procs && i < QUEUES_MAX; i++)
                 n += w_format(text + n, sizeof(text) - n, "%u ",
@@ -50,7 +47,7 @@ W_NO_SANITIZE static bool trace_g(void *record, void *arg)
         enum g_state    state = w_g_state(gp);
 
         (void)arg;
-        if (state == G_RUNNABLE || state == G_RUNNING || state == G_WAITING)
+        if (w_g_is_alive(state))
                 w_say("  G%ld: status=%s(%s)", (long)gp->id, w_g_state_name(state),
                       state == G_WAITING ? w_wait_reason_name(gp->reason) : "");
         return true;
@@ -68,39 +65,25 @@ W_NO_SANITIZE static void trace_detail(void)
         w_g_each(trace_g, NULL);
 }
 
-static void trace(void *arg)
+void w_schedtrace_begin(int64_t now)
 {
         int64_t period = (int64_t)w_sched.config.schedtrace_ms * 1000000;
 
-        (void)arg;
-        w_self_set(&tracer.self);
-        for (int64_t at = tracer.began_at + period; !w_note_sleep_until(&tracer.stop, at);
-             at += period) {
-                trace_line();
-                if (w_sched.config.scheddetail)
-                        trace_detail();
-        }
-        w_self_set(NULL);
+        trace.began_at = now;
+        trace.next_at = period ? now + period : W_FOREVER;
 }
 
-void w_schedtrace_start(void)
+int64_t w_schedtrace_next(void)
 {
-        if (w_sched.config.schedtrace_ms == 0)
-                return;
-        tracer.began_at = w_os_now();
-        tracer.self = (struct thread){ 0 };
-        w_note_clear(&tracer.stop);
-        tracer.on = w_os_thread_start(&tracer.thread, "weft-trace", THREAD_STACK, trace,
-                                      NULL) == 0;
-        if (!tracer.on)
-                w_say("no thread for schedtrace: going on without");
+        return trace.next_at;
 }
 
-void w_schedtrace_stop(void)
+void w_schedtrace(int64_t now)
 {
-        if (!tracer.on)
+        if (W_LIKELY(now < trace.next_at))
                 return;
-        w_note_wake(&tracer.stop);
-        w_os_thread_join(&tracer.thread);
-        tracer.on = false;
+        trace.next_at += (int64_t)w_sched.config.schedtrace_ms * 1000000;
+        trace_line();
+        if (w_sched.config.scheddetail)
+                trace_detail();
 }

@@ -6,11 +6,16 @@
  */
 #include "sched/sched.h"
 
+/* Comes here without a P if that was taken, PROTOCOL take (sched/take.c). */
 void w_schedule(struct m *mp)
 {
-        for (struct g *gp; (gp = w_find(mp));) {
+        while (mp->p || w_thread_sleep(mp)) {
+                struct g *gp = w_find(mp);
+
+                if (!gp)
+                        return;
                 w_execute(mp, gp);
-                if (W_UNLIKELY(w_sched.config.migrate) && !w_thread_swap(mp))
+                if (W_UNLIKELY(w_sched.config.migrate) && mp->p && !w_thread_swap(mp))
                         return;
         }
 }

@@ -79,14 +79,15 @@ W_EXPORT int weft_checkpoint(void)
 {
         W_ENTER();
         struct p *pp = w_p();
+        bool      lost = !pp && w_g();  /* its P was taken: it was over long ago */
         bool      over = pp && (w_load_rlx(&pp->attention) || slice_is_over(pp)); /* hint */
 
-        if (over) {
+        if (over)
                 pp->slice_at = w_os_now();
+        if (over || lost)
                 weft_yield();
-        }
         W_LEAVE();
-        return over;
+        return over || lost;
 }
 
 /* Out of line and not const, so that every mention in user code asks anew: see weft.h. */

@@ -103,7 +103,7 @@ W_INLINE void publish(struct p *pp, struct g *gp, const struct spawn *s)
                 *s->main = gp;
                 return;
         }
-        if (s->child_first && w_g()) {
+        if (s->child_first && w_g() && !w_g_is_bound(w_g())) {
                 w_run_child(gp);
                 return;
         }

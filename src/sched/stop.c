@@ -10,17 +10,20 @@
  *           run.
  * Words     stopping (S), attention of each P (hint), n_to_stop, P status, all under sched.lock.
  * Stopper   1 lock: stopping := 1, attention on every P, own P and idle Ps -> STOPPED, count the
- *           rest
- *           2 unlock; sleep on `stopped` until the count is 0
+ *           rest; unlock   2 takes the Ps of those that are outside, PROTOCOL take (sched/take.c)
+ *           3 the count is not 0: sleeps on `stopped`, for 100 us at most; again from 2
  * M         at its next visit to g0 (the attention word sends it there; the search looks at
  *           stopping first): lock; drop its count of looking; P -> STOPPED, n_to_stop - 1; last:
  *           wake the stopper; into the list of idle Ms, so that the start finds a thread for every
  *           P and has to create none; unlock; sleep as any M without a P
- * Start     lock: stopping := 0; Ps with work get a thread, others go to the idle list; wake one
+ * Start     lock: stopping := 0; a P that was taken goes back to its M if that is still where it
+ *           was; others with work get a thread, those without go to the idle list; wake one
  * Why nobody slips through   an M gets a P only under sched.lock with stopping = 0, or from a P
  * that
  *           was in transit before (thread.c), which it brings here at its first look. Whoever
  *           leaves a P idle does so under the lock and sees stopping.
+ * Not stopped   user code whose P was taken runs on, as do threads that are not weft's: what they
+ *           do to the queues they do under sched.lock.
  * Rejected  a barrier per goroutine (there may be a million).
  * Tests     flow/test_inside.c, sim scenarios sched_stop, sched_end.
  *
@@ -29,8 +32,11 @@
 #include "base/assert.h"
 #include "sched/keeper.h"
 #include "sched/sched.h"
+#include "sched/take.h"
 
 #include "weft.h"
+
+enum { SWEEP_EVERY_NS = 100000 };
 
 static void ask_all_locked(void)
 {
@@ -62,6 +68,7 @@ void w_p_give_up_locked(struct p *pp)
 static void become_stopper_lock(void)
 {
         for (;;) {
+                w_need_p();
                 if (w_lock_try(&w_sched.stop_lock)) {
                         w_lock(&w_sched.lock);
                         if (!w_sched.ending)
@@ -73,6 +80,35 @@ static void become_stopper_lock(void)
         }
 }
 
+/* Asks every M that still has a P, and takes it from those that are outside. */
+static void sweep(void)
+{
+        w_take_begin();
+        w_lock(&w_sched.lock);
+        for (uint32_t i = 0; i < w_sched.n_procs; i++)
+                (void)w_take_ask_locked(w_sched.all_p[i]);
+        w_unlock(&w_sched.lock);
+        w_take_barrier();
+        w_lock(&w_sched.lock);
+        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+                struct p *pp = w_sched.all_p[i];
+                if (pp->asked && w_take_finish_locked(pp, W_ANY_MARK))
+                        mark_stopped_locked(pp);
+        }
+        w_unlock(&w_sched.lock);
+        w_take_end();
+}
+
+static bool all_stopped(void)
+{
+        w_lock(&w_sched.lock);
+        bool all = w_sched.n_to_stop == 0;
+
+        w_sched.stopper_sleeps = !all;
+        w_unlock(&w_sched.lock);
+        return all;
+}
+
 void w_world_stop(void)
 {
         become_stopper_lock();
@@ -81,14 +117,15 @@ void w_world_stop(void)
         mark_stopped_locked(w_p());
         for (struct p *pp; (pp = w_idle_p_get_locked());)
                 mark_stopped_locked(pp);
-        bool wait = w_sched.n_to_stop > 0;
+        bool done = w_sched.n_to_stop == 0;
 
-        w_sched.stopper_sleeps = wait;
         w_unlock(&w_sched.lock);
-        if (wait) {
-                w_note_sleep(&w_sched.stopped);
-                w_note_clear(&w_sched.stopped);
+        while (!done) {
+                sweep();
+                done = all_stopped() ||
+                       w_note_sleep_until(&w_sched.stopped, w_os_now() + SWEEP_EVERY_NS);
         }
+        w_note_clear(&w_sched.stopped);
 }
 
 /* Idle, or in the list of those that need a thread. */
@@ -99,6 +136,8 @@ static struct p *restart_locked(struct p *pp, struct p *with_work)
                 w_store_rlx(&pp->status, P_RUNNING);              /* own word */
                 return with_work;
         }
+        if (w_give_back_locked(pp))
+                return with_work;
         if (w_p_has_no_work(pp)) {
                 w_idle_p_put_locked(pp);
                 return with_work;

@@ -41,6 +41,7 @@
 #include "base/assert.h"
 #include "sched/commit.h"
 #include "sched/sched.h"
+#include "sched/take.h"
 
 #include "weft.h"
 
@@ -82,7 +83,10 @@ W_INLINE void arrive(struct g *gp)
 W_INLINE struct fiber *leave_to(struct m *mp, struct g *gp, struct g *to)
 {
         gp->saved_errno = *mp->errno_at;
-        w_p_count(&mp->p->stats.switches, 1);
+        if (W_LIKELY(mp->p != NULL))
+                w_p_count(&mp->p->stats.switches, 1);
+        else
+                w_add_rlx(&w_sched.without_p.switches, 1);        /* counter */
         w_san_act_as(&mp->g0.san, W_SAN_ORDERED);
         if (!to) {
                 mp->curg = NULL;
@@ -109,6 +113,17 @@ static bool is_alone(struct p *pp)
                w_p_has_no_work(pp) && w_timers_next_at(&pp->timers) == W_FOREVER;
 }
 
+W_INLINE void yield(struct m *mp)
+{
+        struct g *gp = mp->curg;
+        struct g *to = pick_bound(mp->p);
+
+        if (!to && is_alone(mp->p))
+                return;
+        mp->commit = (struct commit){ .run = w_commit_yield, .left = gp };
+        switch_away(mp, gp, to);
+}
+
 W_NOIPA W_EXPORT void weft_yield(void)
 {
         struct m *mp = w_m();
@@ -117,18 +132,40 @@ W_NOIPA W_EXPORT void weft_yield(void)
                 w_os_yield();
                 return;
         }
-        W_ENTER();
-        struct g *gp = mp->curg;
-        struct g *to = pick_bound(mp->p);
+        uint32_t before = w_enter_on(mp);
 
-        if (to || !is_alone(mp->p)) {
-                mp->commit = (struct commit){ .run = w_commit_yield, .left = gp };
-                switch_away(mp, gp, to);
-        }
-        W_LEAVE();
+        if (W_UNLIKELY(before & W_MARK_REGION))
+                w_os_yield();
+        else if (W_UNLIKELY(!mp->p))
+                w_need_p_slow();
+        else
+                yield(mp);
+        w_leave_on(w_m(), before);
+}
+
+/* Off this thread and into the global queue: for a goroutine whose M has no P. */
+W_NOIPA void w_queue_self(void)
+{
+        struct m *mp = w_m();
+
+        mp->commit = (struct commit){ .run = w_commit_yield, .left = mp->curg };
+        switch_away(mp, mp->curg, NULL);
 }
 
 /* ---- Park, child first, exit ----------------------------------------------------------------- */
+
+/* Counts, and says who is next. Without a P nobody is: the M goes to sleep on g0. */
+W_INLINE struct g *begin_park(struct p *pp, struct g *gp, enum wait_reason reason)
+{
+        if (W_UNLIKELY(!pp)) {
+                w_g_cold(gp)->since = w_os_now();
+                w_add_rlx(&w_sched.without_p.parks[reason], 1);   /* counter */
+                return NULL;
+        }
+        w_g_cold(gp)->since = pp->now;          /* near enough for a report, and free */
+        w_p_count(&pp->stats.parks[reason], 1);
+        return pick_bound(pp);
+}
 
 W_NOIPA void w_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void *arg), void *arg)
 {
@@ -138,9 +175,7 @@ W_NOIPA void w_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void *
         W_CHECK(mp->thread.n_held <= 1, "goroutine %ld parks with %u runtime locks held",
                 (long)gp->id, mp->thread.n_held);
         gp->reason = (uint8_t)reason;
-        w_g_cold(gp)->since = mp->p->now;       /* near enough for a report, and free */
-        w_p_count(&mp->p->stats.parks[reason], 1);
-        struct g *to = pick_bound(mp->p);
+        struct g *to = begin_park(mp->p, gp, reason);
 
         mp->commit = (struct commit){ .run = w_commit_park, .left = gp, .unlock = unlock,
                                       .arg = arg };
@@ -178,8 +213,9 @@ W_NOIPA void w_execute(struct m *mp, struct g *gp)
 {
         if (!gp->stack)
                 w_g_bind(mp->p, gp, 0);
+        w_become(mp, gp);
         do {
-                w_become(mp, gp);
+                mp->curg = gp;
                 mp->commit = (struct commit){ .run = w_commit_nothing };
                 w_fiber_switch_inline(&mp->g0, &gp->fiber, 0);
                 mp->resume = NULL;
@@ -190,17 +226,23 @@ W_NOIPA void w_execute(struct m *mp, struct g *gp)
         } while (gp);
 }
 
-W_NOIPA void w_on_g0(void (*fn)(void *), void *arg)
+W_NOIPA void w_call_on_g0(void (*run)(struct m *mp, const struct commit *c), void (*fn)(void *),
+                          void *arg)
 {
         struct m *mp = w_m();
 
-        if (!mp || !mp->curg) {
-                fn(arg);
-                return;
-        }
-        mp->commit = (struct commit){ .run = w_commit_call, .left = mp->curg, .fn = fn,
-                                      .arg = arg };
+        mp->commit = (struct commit){ .run = run, .left = mp->curg, .fn = fn, .arg = arg };
         switch_away(mp, mp->curg, NULL);
+}
+
+void w_on_g0(void (*fn)(void *), void *arg)
+{
+        struct m *mp = w_m();
+
+        if (!mp || !mp->curg || mp->on_g0)
+                fn(arg);
+        else
+                w_call_on_g0(w_commit_call, fn, arg);
 }
 
 /* ---- The first frame ------------------------------------------------------------------------- */

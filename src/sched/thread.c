@@ -27,10 +27,11 @@
 #include "base/records.h"
 #include "sched/keeper.h"
 #include "sched/sched.h"
+#include "sched/take.h"
 
 #include <errno.h>      /* ENOMEM */
+#include <string.h>
 
-enum { M_STACK = 256 * 1024 };  /* g0: search, dumps; committed as it is used */
 
 /* ---- Records --------------------------------------------------------------------------------- */
 
@@ -40,7 +41,11 @@ static struct m *m_new_locked(void)
 
         if (!mp)
                 return NULL;
-        *mp = (struct m){ .thread.id = w_sched.next_m_id++ };
+        memset(&mp->thread, 0, sizeof(mp->thread));
+        memset(&mp->curg, 0, sizeof(*mp) - offsetof(struct m, curg));
+        w_store_rlx(&mp->mark, 0);                                /* guarded by the lock */
+        w_store_rlx(&mp->flag, w_sched.flag_base);                /* guarded by the lock */
+        mp->thread.id = w_sched.next_m_id++;
         w_list_init(&mp->idle_link);
         w_list_init(&mp->all_link);
         w_list_push_back(&w_sched.all_m, &mp->all_link);
@@ -83,7 +88,7 @@ void w_m_end(struct m *mp)
 }
 
 /* Takes what the waker left in the record. */
-static void take_orders(struct m *mp)
+void w_thread_take_orders(struct m *mp)
 {
         struct p *pp = mp->next_p;
 
@@ -130,7 +135,7 @@ static void return_p_locked(struct p *pp, bool spinning)
         for (struct g *gp; (gp = w_queue_take(pp));)
                 w_globq_put_locked(gp);
         w_p_give_up_locked(pp);
-        w_sched.thread_owed = true;
+        w_store_rlx(&w_sched.thread_owed, 1);                     /* guarded by the lock */
         /* Who went to sleep while the thread was being created has not seen what is owed. Woken
          * without orders, it is about to sleep again and looks. */
         struct m *asleep = take_idle_m_locked();
@@ -148,7 +153,7 @@ static void thread_main(void *arg)
 
         if (rc == 0) {
                 w_os_signals_restore(&w_sched.sigmask);
-                take_orders(mp);
+                w_thread_take_orders(mp);
                 if (mp->p || w_thread_sleep(mp))
                         w_schedule(mp);
                 w_m_end(mp);
@@ -248,7 +253,7 @@ int w_thread_create(struct p *pp, bool spinning)
                 mp->next_p = pp;
                 mp->next_spinning = spinning;
                 w_format(name, sizeof(name), "weft-M%u", mp->thread.id);
-                rc = w_os_thread_start(&mp->os_thread, name, M_STACK, thread_main, mp);
+                rc = w_os_thread_start(&mp->os_thread, name, W_THREAD_STACK, thread_main, mp);
         }
         if (rc < 0) {
                 uncount(mp, pp, spinning);
@@ -283,7 +288,7 @@ static void create_on_g0(struct p *pp, bool spinning)
 {
         struct m *mp = w_m();
 
-        if (!mp || (!mp->curg && !mp->in_commit)) {
+        if (!mp || mp->on_g0 || (!mp->curg && !mp->in_commit)) {
                 (void)w_thread_create(pp, spinning);    /* failure: said, and the P is back */
                 return;
         }
@@ -300,7 +305,7 @@ static struct m *take_idle_locked(void)
 {
         struct m *mp = take_idle_m_locked();
 
-        if (!mp && w_sched.n_m - w_sched.n_leaving > w_sched.n_procs)
+        if (!mp && w_threads_available_locked() > w_sched.n_procs)
                 mp = w_keeper_take_locked();
         return mp;
 }
@@ -319,142 +324,4 @@ void w_thread_for(struct p *pp, bool spinning)
         mp->next_p = pp;
         mp->next_spinning = spinning;
         w_note_wake(&mp->note);
-}
-
-/* ---- Sleeping -------------------------------------------------------------------------------- */
-
-/* True if mp was still unemployed and is now on its way out. */
-static bool may_end(struct m *mp)
-{
-        w_lock(&w_sched.lock);
-        bool unemployed = !w_list_empty(&mp->idle_link);
-        bool ends = unemployed && !mp->is_main &&
-                    w_sched.n_m - w_sched.n_leaving > w_sched.n_procs + 1;
-
-        if (ends) {
-                w_list_unlink(&mp->idle_link);
-                w_sched.n_idle_m--;
-                w_sched.n_leaving++;
-                mp->leaves = true;
-        }
-        w_unlock(&w_sched.lock);
-        return ends;
-}
-
-/* One stretch of sleep: true if somebody has woken mp, whose note is clear again. */
-static bool sleep_once(struct m *mp, int64_t until)
-{
-        if (!w_note_sleep_until(&mp->note, until))
-                return false;
-        w_note_clear(&mp->note);
-        return true;
-}
-
-/* False: mp is to end. True: there are orders, or mp was the timekeeper and begins again. */
-static bool sleep_until_orders(struct m *mp)
-{
-        int64_t patience = (int64_t)w_sched.config.idle_ms * 1000000;
-
-        for (;;) {
-                int64_t limit = w_os_now() + patience;
-                bool    keeps = mp->keeps_until < limit;
-
-                if (sleep_once(mp, keeps ? mp->keeps_until : limit))
-                        return true;
-                if (!keeps && may_end(mp))
-                        return false;
-                if (keeps && w_keeper_time_up(mp))
-                        return true;
-                if (keeps)
-                        mp->keeps_until = W_FOREVER;
-        }
-}
-
-bool w_thread_sleep(struct m *mp)
-{
-        w_lock(&w_sched.lock);
-        return w_thread_sleep_unlock(mp);
-}
-
-void w_thread_enlist_locked(struct m *mp)
-{
-        w_list_push_front(&w_sched.idle_m, &mp->idle_link);
-        w_sched.n_idle_m++;
-}
-
-/* For an M in the idle list or the timekeeper, or with orders on their way. False: it is to end. */
-static bool await_orders(struct m *mp)
-{
-        if (!sleep_until_orders(mp) || mp->must_end)
-                return false;
-        take_orders(mp);
-        return true;
-}
-
-/* A thread could not be created for a P with work to do, and this one is about to sleep: it looks
- * for that work instead. Unlocks if so. */
-static bool take_owed_locked(struct m *mp)
-{
-        if (!w_sched.thread_owed || w_load_rlx(&w_sched.stopping))        /* guarded by the lock */
-                return false;
-        w_sched.thread_owed = false;
-        struct p *pp = w_idle_p_get_locked();
-
-        if (!pp)
-                return false;
-        w_unlock(&w_sched.lock);
-        w_p_acquire(mp, pp);
-        w_spin_begin(mp);
-        return true;
-}
-
-bool w_thread_sleep_unlock(struct m *mp)
-{
-        W_ASSERT(!mp->p && !mp->spinning && !mp->curg);
-        for (;;) {
-                if (!w_sched.ending && take_owed_locked(mp))
-                        return true;
-                if (w_sched.ending || w_keeper_begin_locked(mp))
-                        break;
-                if (w_sched.keeper != mp)
-                        w_thread_enlist_locked(mp);
-                w_unlock(&w_sched.lock);
-                if (!await_orders(mp))
-                        return false;
-                if (mp->p)
-                        return true;
-                w_lock(&w_sched.lock);
-        }
-        w_unlock(&w_sched.lock);
-        return mp->p != NULL;
-}
-
-/* ---- WEFT_DEBUG=migrate=1 -------------------------------------------------------------------- */
-
-/* In the list before the other one is woken: it will look for a thread there in its turn. */
-bool w_thread_swap(struct m *mp)
-{
-        w_lock(&w_sched.lock);
-        struct list_node *n = w_list_pop_front(&w_sched.idle_m);
-
-        if (!n) {
-                bool spare = w_sched.n_m > w_sched.n_procs;
-
-                w_unlock(&w_sched.lock);
-                if (!spare)
-                        (void)w_thread_create(NULL, false);     /* failure: said */
-                return true;
-        }
-        struct m *other = W_CONTAINER_OF(n, struct m, idle_link);
-
-        w_sched.n_idle_m--;
-        other->next_p = w_p_release(mp);
-        other->next_spinning = false;
-        mp->keeps_until = W_FOREVER;
-        w_thread_enlist_locked(mp);
-        w_unlock(&w_sched.lock);
-        w_note_wake(&other->note);
-        if (!await_orders(mp))
-                return false;
-        return mp->p || w_thread_sleep(mp);
 }

@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
+#include "sched/take.h"
 #include "wait/scopes.h"
 #include "wait/wait.h"
 
@@ -43,6 +44,7 @@ static bool nap_until(struct g *gp, int64_t at)
 {
         struct nap nap = { .timer.claim = claim_nap, .gp = gp, .at = at };
 
+        w_need_p();             /* its heap takes the timer in the commit, where nothing may fail */
         if (w_timer_reserve() < 0)
                 return false;
         w_park(W_WAIT_SLEEP, commit_nap, &nap);

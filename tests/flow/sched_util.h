@@ -110,7 +110,7 @@ static inline void sched_warm_up(void)
         mallopt(M_ARENA_MAX, 1);
         for (int i = 0; i < N; i++) {
                 w_note_clear(&notes[i]);
-                CHECK_EQ(w_os_thread_start(&threads[i], "warm", 256 * 1024, sched_sleep_on,
+                CHECK_EQ(w_os_thread_start(&threads[i], "warm", W_THREAD_STACK, sched_sleep_on,
                                            &notes[i]), 0);
         }
         for (int i = 0; i < N; i++) {

@@ -70,7 +70,7 @@ TEST(enormous_sleeps_do_not_end_and_hold_nobody_up)
 
 enum { N_SLOTS = 13 };
 
-static w_atomic_u32 n_done;
+static w_atomic_u32 n_awake, n_done;
 static int64_t      slots_from;
 static int          order[N_SLOTS];
 
@@ -79,7 +79,8 @@ static void sleep_slot(void *arg)
         int slot = *(int *)arg;
 
         sleep_checked(slots_from + WEFT_MS(2) * slot - weft_now());
-        order[w_add_acqrel(&n_done, 1)] = slot;
+        order[w_add_acqrel(&n_awake, 1)] = slot;
+        w_add_acqrel(&n_done, 1);
 }
 
 /* Or over already. */
@@ -95,6 +96,7 @@ static bool sleep_in_slots(int64_t lead)
 {
         static int slots[N_SLOTS] = { 5, 3, 6, 6, 6, 1, 1, 2, 7, 9, 4, 8, 0 };
 
+        w_store_rlx(&n_awake, 0);
         w_store_rlx(&n_done, 0);
         slots_from = weft_now() + lead;
         for (int i = 0; i < N_SLOTS; i++)
@@ -124,7 +126,7 @@ static void main_order(void *arg)
 
 TEST(sleepers_wake_in_the_order_of_their_times)
 {
-        weft_config cfg = { .procs = 1 };
+        weft_config cfg = { .procs = 1, .preempt = WEFT_PREEMPT_OFF };
 
         CHECK_EQ(weft_run_with(&cfg, main_order, NULL), 0);
 }

@@ -69,19 +69,31 @@ static void watch_work(void)
 
 /* ---- Ms: I2, I6, I7 -------------------------------------------------------------------------- */
 
+/* From the CAS on that takes the P. */
+static bool is_without_p(struct m *mp)
+{
+        uint32_t flag = PEEK(&mp->thread, &mp->flag) & ~(uint32_t)W_FLAG_FENCED;
+
+        return flag == W_FLAG_TAKEN || flag == W_FLAG_LOST;
+}
+
 static void check_outside(struct m *mp)
 {
         const struct thread *me = &mp->thread;
         struct g            *gp = mp->curg;
 
         SIM_CHECK(gp, "I2: M%u is outside without a goroutine", me->id);
-        SIM_CHECK(PEEK(me, &gp->state) == G_RUNNING, "I2: M%u runs a goroutine that is %s", me->id,
+        uint32_t as = PEEK(me, &mp->mark) & W_MARK_REGION ? G_REGION : G_RUNNING;
+
+        SIM_CHECK(PEEK(me, &gp->state) == as, "I2: M%u runs a goroutine that is %s", me->id,
                   w_g_state_name(PEEK(me, &gp->state)));
+        SIM_CHECK(!mp->spinning && !me->n_held, "I8: M%u is outside, and spins or holds a lock",
+                  me->id);
+        if (is_without_p(mp))
+                return;
         SIM_CHECK(mp->p && PEEK(me, &mp->p->m) == mp, "I7: M%u is outside without a P", me->id);
         SIM_CHECK(PEEK(me, &mp->p->status) == P_RUNNING, "I9: the P of M%u has status %u", me->id,
                   PEEK(me, &mp->p->status));
-        SIM_CHECK(!mp->spinning && !me->n_held, "I8: M%u is outside, and spins or holds a lock",
-                  me->id);
 }
 
 /* Nobody else says that it runs gp. */
@@ -110,7 +122,7 @@ static void check_ms(void)
         W_LIST_EACH(node, &w_sched.all_m) {
                 struct m *mp = W_CONTAINER_OF(node, struct m, all_link);
 
-                if (PEEK(&mp->thread, &mp->mark) == 0 && (mp->curg || mp->p))
+                if (w_mark_is_outside(PEEK(&mp->thread, &mp->mark)) && (mp->curg || mp->p))
                         check_outside(mp), check_alone(mp);
                 n++;
         }

@@ -1,0 +1,219 @@
+/* tests/flow/test_region.c - blocking regions: others go on, and what is allowed within.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sync_util.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static w_atomic_u32 go_on, n_pings;
+
+static void ping(void *arg)
+{
+        (void)arg;
+        for (int i = 0; i < 20; i++) {
+                w_add_acqrel(&n_pings, 1);
+                weft_yield();
+        }
+}
+
+static void await_go_on(void *arg)
+{
+        (void)arg;
+        while (!w_load_acq(&go_on))
+                w_os_sleep_until(w_os_now() + 200000);
+}
+
+static void in_region(void *arg)
+{
+        weft_block_begin();
+        await_go_on(arg);
+        weft_block_end();
+        weft_yield();
+}
+
+static void in_call(void *arg)
+{
+        CHECK_EQ(weft_blocking(await_go_on, arg), 0);
+        weft_yield();
+}
+
+static void run_beside(void (*fn)(void *))
+{
+        int64_t  stuck[8], pings[8];
+        uint32_t n = (uint32_t)sched_procs() + 1;
+
+        for (uint32_t i = 0; i < n; i++)
+                stuck[i] = sched_go(fn, NULL);
+        for (int i = 0; i < 8; i++)
+                pings[i] = sched_go(ping, NULL);
+        for (int i = 0; i < 8; i++)
+                sched_join(pings[i]);
+        CHECK_EQ(w_load_acq(&n_pings), 160);
+        w_store_rel(&go_on, 1);
+        for (uint32_t i = 0; i < n; i++)
+                sched_join(stuck[i]);
+        CHECK_EQ(weft_check(), 0);
+}
+
+static void main_region(void *arg)
+{
+        (void)arg;
+        run_beside(in_region);
+}
+
+static void main_call(void *arg)
+{
+        (void)arg;
+        run_beside(in_call);
+}
+
+TEST(others_go_on_beside_a_region)        { sched_run(main_region, NULL); }
+TEST(others_go_on_beside_a_blocking_call) { sched_run(main_call, NULL); }
+
+/* ---- Within ---------------------------------------------------------------------------------- */
+
+/* Everything that need not wait. */
+static void use_and_set_errno(void *arg)
+{
+        weft_chan *c = arg;
+        int        v = 7;
+
+        CHECK_EQ(weft_chan_try_send(c, &v), 0);
+        CHECK_EQ(weft_chan_try_recv(c, &v), 0);
+        CHECK(weft_id() > 0);
+        CHECK(sched_go(ping, NULL) > 0);
+        CHECK_EQ(weft_unpark(weft_id()), 0);
+        weft_yield();
+        errno = EDOM;
+}
+
+static void main_within(void *arg)
+{
+        weft_chan *c = weft_chan_new(sizeof(int), 1);
+
+        (void)arg;
+        weft_block_begin();
+        weft_block_begin();
+        use_and_set_errno(c);
+        weft_block_end();
+        use_and_set_errno(c);
+        CHECK_EQ(weft_blocking(use_and_set_errno, c), 0);
+        weft_block_end();
+        errno = 0;
+        CHECK_EQ(weft_blocking(use_and_set_errno, c), 0);
+        CHECK_EQ(errno, EDOM);
+        CHECK_EQ(weft_park(), 0);       /* the token that it gave itself */
+        CHECK_EQ(weft_blocking(NULL, NULL), -EINVAL);
+        weft_chan_unref(c);
+}
+
+TEST(calls_that_need_not_wait_work_within)
+{
+        sched_run(main_within, NULL);
+}
+
+/* As deep as a goroutine's own stack could never be. */
+static void use_much_stack(void *arg)
+{
+        volatile char deep[900 << 10];
+
+        memset((char *)deep, 1, sizeof(deep));
+        *(int *)arg = deep[4711];
+}
+
+static void main_stack(void *arg)
+{
+        (void)arg;
+        for (int i = 0; i < 5; i++) {
+                int seen = 0;
+
+                CHECK_EQ(weft_blocking(use_much_stack, &seen), 0);
+                CHECK_EQ(seen, 1);
+        }
+}
+
+static void main_stack_everywhere(void *arg)
+{
+        int64_t ids[8];
+
+        (void)arg;
+        for (int i = 0; i < 8; i++)
+                ids[i] = sched_go(main_stack, NULL);
+        for (int i = 0; i < 8; i++)
+                sched_join(ids[i]);
+}
+
+TEST(a_blocking_call_has_a_mebibyte_of_stack)
+{
+        sched_run(main_stack_everywhere, NULL);
+}
+
+TEST(a_thread_of_the_program_may_say_that_it_blocks)
+{
+        int seen = 0;
+
+        weft_block_begin();
+        weft_block_end();
+        CHECK_EQ(weft_blocking(use_much_stack, &seen), 0);
+        CHECK_EQ(seen, 1);
+}
+
+/* ---- Misuse ---------------------------------------------------------------------------------- */
+
+static void wait_within(void *arg)
+{
+        (void)arg;
+        weft_name("waits within");
+        weft_block_begin();
+        (void)weft_sleep(WEFT_MS(1));
+}
+
+static void park_in_call(void *arg)
+{
+        (void)arg;
+        (void)weft_park();
+}
+
+static void wait_in_call(void *arg)
+{
+        (void)arg;
+        (void)weft_blocking(park_in_call, NULL);
+}
+
+static void end_within(void *arg)
+{
+        (void)arg;
+        weft_block_begin();
+}
+
+static void end_unbegun(void *arg)
+{
+        (void)arg;
+        weft_block_end();
+}
+
+static void run_it(void *arg)
+{
+        (void)weft_run((void (*)(void *))(uintptr_t)arg, NULL);
+}
+
+static void expect(void (*fn)(void *), const char *text)
+{
+        test_expect_death(run_it, (void *)(uintptr_t)fn, SIGABRT, text);
+}
+
+TEST(a_wait_within_is_refused_by_name)
+{
+        expect(wait_within, "\"waits within\" waits inside a blocking region: sleep");
+        expect(wait_in_call, "waits inside a blocking region: park");
+}
+
+TEST(an_unbalanced_region_is_refused)
+{
+        expect(end_within, "ends inside a blocking region");
+        expect(end_unbegun, "ends a blocking region that it has not begun");
+}

@@ -1,0 +1,275 @@
+/* tests/flow/test_take.c - one goroutine that blocks or computes does not hold up the others.
+ *
+ * Without the monitor, or without taking, most of these would not end: at one P everybody else
+ * waits for the one that does not come back.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sync_util.h"
+
+#include "sched/take.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static w_atomic_u32 go_on, n_pings;
+
+/* ---- Others go on ---------------------------------------------------------------------------- */
+
+static void ping(void *arg)
+{
+        (void)arg;
+        for (int i = 0; i < 20; i++) {
+                w_add_acqrel(&n_pings, 1);
+                weft_yield();
+        }
+}
+
+/* Goroutine 1 starts some that ping and some that do not come back before those are done; fn says
+ * how. */
+static void others_go_on(void (*fn)(void *), void *arg, uint32_t n)
+{
+        int64_t pings[8], stuck[8];
+
+        for (uint32_t i = 0; i < n; i++)
+                stuck[i] = sched_go(fn, arg);
+        for (int i = 0; i < 8; i++)
+                pings[i] = sched_go(ping, NULL);
+        for (int i = 0; i < 8; i++)
+                sched_join(pings[i]);
+        CHECK_EQ(w_load_acq(&n_pings), 160);
+        w_store_rel(&go_on, 1);
+        for (uint32_t i = 0; i < n; i++)
+                sched_join(stuck[i]);
+}
+
+static uint32_t more_than_ps(void)
+{
+        return (uint32_t)sched_procs() + 1;
+}
+
+static void compute(void *arg)
+{
+        (void)arg;
+        while (!w_load_acq(&go_on))
+                w_cpu_pause();
+}
+
+static void main_compute(void *arg)
+{
+        (void)arg;
+        others_go_on(compute, NULL, more_than_ps());
+}
+
+TEST(others_go_on_beside_endless_loops)
+{
+        sched_run(main_compute, NULL);
+}
+
+/* A plain read(2): nobody told weft. */
+static void read_a_byte(void *pipe)
+{
+        char c = 0;
+
+        CHECK_EQ(read(*(int *)pipe, &c, 1), 1);
+}
+
+struct pipe {
+        int read, write;
+};
+
+static void main_read(void *arg)
+{
+        struct pipe *p = arg;
+        int64_t      reader[4];
+
+        for (uint32_t i = 0; i < more_than_ps() && i < 4; i++)
+                reader[i] = sched_go(read_a_byte, &p->read);
+        others_go_on(compute, NULL, 0);
+        CHECK_EQ(write(p->write, "abcd", 4), 4);
+        for (uint32_t i = 0; i < more_than_ps() && i < 4; i++)
+                sched_join(reader[i]);
+}
+
+TEST(others_go_on_beside_a_plain_read)
+{
+        int         fds[2];
+        struct pipe p;
+
+        CHECK_EQ(pipe(fds), 0);
+        p = (struct pipe){ fds[0], fds[1] };
+        sched_run(main_read, &p);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+static pthread_mutex_t mutex_of_libc = PTHREAD_MUTEX_INITIALIZER;
+static w_atomic_u32    is_held;
+
+static void hold_mutex_of_libc(void *arg)
+{
+        (void)arg;
+        pthread_mutex_lock(&mutex_of_libc);
+        w_store_rel(&is_held, 1);
+        while (!w_load_acq(&go_on))
+                w_os_sleep_until(w_os_now() + 1000000);
+        pthread_mutex_unlock(&mutex_of_libc);
+}
+
+static void lock_mutex_of_libc(void *arg)
+{
+        (void)arg;
+        pthread_mutex_lock(&mutex_of_libc);
+        pthread_mutex_unlock(&mutex_of_libc);
+}
+
+static void main_mutex_of_libc(void *arg)
+{
+        struct sync_thread holder;
+
+        (void)arg;
+        sync_thread_start(&holder, hold_mutex_of_libc, NULL);
+        while (!w_load_acq(&is_held))
+                weft_yield();
+        others_go_on(lock_mutex_of_libc, NULL, more_than_ps());
+        sync_thread_join(&holder);
+}
+
+TEST(others_go_on_beside_a_mutex_of_libc)
+{
+        sched_run(main_mutex_of_libc, NULL);
+}
+
+/* Who lost its P makes every kind of call and comes back. */
+static void come_back(void *arg)
+{
+        weft_chan *c = arg;
+        int        v = 0;
+
+        compute(NULL);
+        CHECK_EQ(weft_chan_try_send(c, &v), 0);
+        sched_join(sched_go(ping, NULL));
+        compute(NULL);
+        CHECK_EQ(weft_chan_recv(c, &v), 0);
+        weft_yield();
+        CHECK_EQ(weft_sleep(1000), 0);
+        (void)weft_checkpoint();
+}
+
+static void main_come_back(void *arg)
+{
+        weft_chan *c = weft_chan_new(sizeof(int), 16);
+
+        (void)arg;
+        others_go_on(come_back, c, more_than_ps());
+        weft_chan_unref(c);
+        CHECK_EQ(weft_check(), 0);
+}
+
+TEST(who_lost_its_p_goes_on)
+{
+        sched_run(main_come_back, NULL);
+}
+
+/* ---- The world stops for them, too ----------------------------------------------------------- */
+
+static void main_stop(void *arg)
+{
+        int64_t ids[8];
+
+        (void)arg;
+        for (uint32_t i = 0; i < more_than_ps(); i++)
+                ids[i] = sched_go(compute, NULL);
+        weft_yield();
+        for (int i = 0; i < 20; i++)
+                CHECK_EQ(weft_check(), 0);
+        w_store_rel(&go_on, 1);
+        for (uint32_t i = 0; i < more_than_ps(); i++)
+                sched_join(ids[i]);
+}
+
+TEST(the_world_stops_beside_endless_loops)
+{
+        sched_run(main_stop, NULL);
+}
+
+/* ---- Many takings, and what each party counts is exact --------------------------------------- */
+
+static w_atomic_u32 stop_taking;
+static w_atomic_u64 n_taken;
+
+static void take_all_once(void)
+{
+        w_take_begin();
+        w_lock(&w_sched.lock);
+        for (uint32_t i = 0; i < w_sched.n_procs; i++)
+                (void)w_take_ask_locked(w_sched.all_p[i]);
+        w_unlock(&w_sched.lock);
+        w_take_barrier();
+        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+                struct p *pp = w_sched.all_p[i];
+
+                w_lock(&w_sched.lock);
+                if (!pp->asked || !w_take_finish_locked(pp, W_ANY_MARK)) {
+                        w_unlock(&w_sched.lock);
+                        continue;
+                }
+                w_hand_off_unlock(pp);
+                w_add_rlx(&n_taken, 1);
+        }
+        w_take_end();
+}
+
+static void take_all_the_time(void *arg)
+{
+        (void)arg;
+        while (!w_load_acq(&stop_taking))
+                take_all_once();
+}
+
+/* What the owner of a P alone may write: two at once would lose some. */
+static void enter_and_leave(void *arg)
+{
+        uint32_t n = sched_scale(20000);
+
+        (void)arg;
+        for (uint32_t i = 0; i < n; i++) {
+                if (i % 16 == 0)
+                        sched_join(sched_go(ping, NULL));
+                else
+                        weft_yield();
+                for (volatile int k = 0; k < 50; k++)
+                        ;
+        }
+}
+
+static void main_takings(void *arg)
+{
+        struct sync_thread taker;
+        int64_t            ids[4];
+        weft_stats_t       before = { .size = sizeof(before) }, st = { .size = sizeof(st) };
+
+        (void)arg;
+        CHECK_EQ(weft_stats(&before), 0);
+        sync_thread_start(&taker, take_all_the_time, NULL);
+        for (int i = 0; i < 4; i++)
+                ids[i] = sched_go(enter_and_leave, NULL);
+        for (int i = 0; i < 4; i++)
+                sched_join(ids[i]);
+        while (w_load_acq(&n_taken) == 0)
+                w_cpu_pause();
+        w_store_rel(&stop_taking, 1);
+        sync_thread_join(&taker);
+        CHECK_EQ(weft_check(), 0);
+        CHECK_EQ(weft_stats(&st), 0);
+        uint64_t n = sched_scale(20000);
+
+        CHECK_EQ(st.spawned - before.spawned, 4 + 4 * ((n + 15) / 16));
+        CHECK_EQ(w_load_acq(&n_pings), 20 * 4 * ((n + 15) / 16));
+        CHECK(st.takes >= w_load_acq(&n_taken));
+}
+
+TEST(counters_are_exact_while_ps_are_taken)
+{
+        sched_run(main_takings, NULL);
+}
