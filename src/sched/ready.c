@@ -48,18 +48,6 @@ static struct p *take_idle_ps_locked(uint32_t n)
         return taken;
 }
 
-/* They do not look for work, they have some: one goroutine each, unless others are faster. */
-static void start_all(struct p *taken)
-{
-        while (taken) {
-                struct p *pp = taken;
-
-                taken = pp->idle_next;
-                pp->idle_next = NULL;
-                w_thread_for(pp, false);
-        }
-}
-
 /* The oldest go to the global queue, one for each P that is idle; those Ps are returned. */
 static struct p *share(struct queue *batch)
 {
@@ -108,7 +96,7 @@ void w_queue_many(struct p *pp, struct queue *batch)
                 queue_at_random(pp, batch);
         else
                 queue_in_order(pp, batch);
-        start_all(taken);
+        w_threads_for(taken);
         w_wake_one();
 }
 
@@ -143,7 +131,7 @@ static struct p *publish_portion(struct queue *batch)
 static W_NOINLINE void ready_many_from_afar(struct queue *batch)
 {
         while (batch->n) {
-                start_all(publish_portion(batch));
+                w_threads_for(publish_portion(batch));
                 w_wake_one();
         }
 }

@@ -234,6 +234,8 @@ int  w_thread_create(struct p *pp, bool spinning);
 /* Finds or makes a thread for pp, which is in the caller's hands. In a commit none is made yet: mp
  * owes it, and who runs after the commit sees to that. */
 void w_thread_for(struct p *pp, bool spinning);
+/* For each of those linked by idle_next, in the caller's hands: they have work and do not look. */
+void w_threads_for(struct p *list);
 /* Context: the goroutine that mp runs, or g0; not in a commit. */
 void w_thread_pay_owed(struct m *mp);
 /* asleep.c. Sleeps as an M without a P; true: has one again. false: the M is to end. */

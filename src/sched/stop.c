@@ -160,13 +160,7 @@ void w_world_start(void)
         for (uint32_t i = w_sched.n_procs; i-- > 0;)
                 with_work = restart_locked(w_sched.all_p[i], with_work);
         w_unlock(&w_sched.lock);
-        while (with_work) {
-                struct p *pp = with_work;
-
-                with_work = pp->idle_next;
-                pp->idle_next = NULL;
-                w_thread_for(pp, false);
-        }
+        w_threads_for(with_work);
         w_unlock(&w_sched.stop_lock);
         w_wake_one();
 }

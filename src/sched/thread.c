@@ -325,3 +325,14 @@ void w_thread_for(struct p *pp, bool spinning)
         mp->next_spinning = spinning;
         w_note_wake(&mp->note);
 }
+
+void w_threads_for(struct p *list)
+{
+        while (list) {
+                struct p *pp = list;
+
+                list = pp->idle_next;
+                pp->idle_next = NULL;
+                w_thread_for(pp, false);
+        }
+}
