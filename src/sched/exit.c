@@ -70,17 +70,23 @@ static void check_scopes_closed(const struct g *gp)
                 (long)gp->id, (void *)gp->scope);
 }
 
-/* The last that the goroutine itself does. */
-static void finish(struct g *gp, int result)
+static void check_nothing_open(const struct g *gp)
 {
         W_CHECK(!w_g_is_bound(gp), "goroutine %ld ends inside a blocking region", (long)gp->id);
         check_scopes_closed(gp);
+}
+
+/* The last that the goroutine itself does. From here on it has a P: no user code comes after. */
+static void finish(struct g *gp, int result)
+{
+        check_nothing_open(gp);
         if (W_UNLIKELY(w_g_cold(gp)->locals != NULL)) {
                 w_locals_destroy(gp);
-                check_scopes_closed(gp);        /* destructors are user code too */
+                check_nothing_open(gp);         /* destructors are user code too */
         }
         if (W_UNLIKELY(result != 0))
                 head_of(gp->scope)->failed(gp->scope, result);
+        w_need_p();
 }
 
 /* May `to`, which has no stack yet, go on with that of gp, which ends on it? Same size, and nothing
@@ -150,7 +156,6 @@ static void run_user(struct g *gp)
         if (W_UNLIKELY(w_g_is_main(gp)) && w_sched.config.check)        /* WEFT_DEBUG=check=1 */
                 (void)weft_check();
         (void)w_enter();
-        w_need_p();
         finish(gp, result);
         if (W_UNLIKELY(w_g_is_main(gp)))
                 w_run_end();
@@ -196,7 +201,6 @@ W_EXPORT W_NORETURN void weft_exit(void)
 
         W_CHECK(gp, "weft_exit called outside a goroutine");
         (void)w_enter();
-        w_need_p();
         unwind_all(gp);
         finish(gp, 0);
         if (w_g_is_main(gp))

@@ -41,9 +41,7 @@ void w_need_p_slow(void)
 {
         struct m *mp = w_m();
 
-        if (!mp->curg || w_p_regain(mp))
+        if (!mp->curg || w_g_is_bound(mp->curg) || w_p_regain(mp))
                 return;
-        if (w_g_is_bound(mp->curg))
-                w_g_refuse_wait(mp->curg, "for a P");
         w_queue_self();
 }

@@ -99,8 +99,8 @@ W_EXPORT int weft_blocking(void (*fn)(void *), void *arg)
 
         if (!fn)
                 return -EINVAL;
-        if (!mp || !mp->curg || mp->n_regions > 0) {
-                call_here(fn, arg);     /* a thread of the program, or bound to its stack already */
+        if (!mp || !mp->curg || mp->on_g0) {
+                call_here(fn, arg);     /* a thread of the program, or on its own stack already */
                 return 0;
         }
         W_ENTER();

@@ -65,12 +65,14 @@ static void choose_rest(bool did_something)
                 sysmon.rest = REST_MAX_NS;
 }
 
+/* Nor is there anything to be tried again. */
 static bool nothing_runs(void)
 {
         if (w_load_rlx(&w_sched.n_idle_p) != w_sched.n_procs)     /* hint: looks again next time */
                 return false;
         w_lock(&w_sched.lock);
-        bool none = w_load_rlx(&w_sched.n_idle_p) == w_sched.n_procs;   /* guarded by the lock */
+        bool none = w_load_rlx(&w_sched.n_idle_p) == w_sched.n_procs &&         /* guarded */
+                    !w_load_rlx(&w_sched.thread_owed);            /* guarded by the lock */
 
         w_sched.sysmon_sleeps = none;
         w_unlock(&w_sched.lock);

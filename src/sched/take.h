@@ -46,7 +46,8 @@ void w_take_init(void);
  * one: true. May switch: no. */
 bool w_p_regain(struct m *mp);
 /* The caller goes on with a P: if there is none it queues as if it had yielded, and comes back
- * where there is one. Context: goroutine, no runtime lock held; may switch: yes. */
+ * where there is one. In a blocking region it goes on without: what waits there is refused by name
+ * (w_park). Context: goroutine, no runtime lock held; may switch: yes. */
 void w_need_p_slow(void);
 W_INLINE void w_need_p(void)
 {

@@ -152,6 +152,32 @@ TEST(a_blocking_call_has_a_mebibyte_of_stack)
         sched_run(main_stack_everywhere, NULL);
 }
 
+/* Also for who says twice that it blocks: the stack of a goroutine is too small for either. */
+static void main_stack_within(void *arg)
+{
+        int seen = 0;
+
+        (void)arg;
+        weft_block_begin();
+        CHECK_EQ(weft_blocking(use_much_stack, &seen), 0);
+        CHECK_EQ(seen, 1);
+        weft_block_end();
+        weft_yield();
+}
+
+static void main_stack_within_others(void *arg)
+{
+        (void)arg;
+        for (int i = 0; i < 8; i++)
+                sched_join(sched_go(main_stack_within, NULL));
+        CHECK_EQ(weft_check(), 0);
+}
+
+TEST(a_blocking_call_within_a_region_has_as_much)
+{
+        sched_run(main_stack_within_others, NULL);
+}
+
 TEST(a_thread_of_the_program_may_say_that_it_blocks)
 {
         int seen = 0;
@@ -196,6 +222,46 @@ static void end_unbegun(void *arg)
         weft_block_end();
 }
 
+static void say_and_compute(void *arg)
+{
+        (void)arg;
+        w_add_acqrel(&n_pings, 1);
+        for (;;)
+                w_cpu_pause();
+}
+
+/* Until the monitor has taken the P, and no other is to be had. */
+static void lose_p(void)
+{
+        for (int i = 0; i < sched_procs(); i++)
+                (void)sched_go(say_and_compute, NULL);
+        while (w_load_acq(&n_pings) < (uint32_t)sched_procs())
+                w_os_sleep_until(w_os_now() + 200000);
+}
+
+static void sleep_without_p(void *arg)
+{
+        (void)arg;
+        weft_block_begin();
+        lose_p();
+        (void)weft_sleep(WEFT_MS(1));
+}
+
+static void end_without_p(void *arg)
+{
+        (void)arg;
+        weft_block_begin();
+        lose_p();
+}
+
+/* Two who stop the world: one of them could not let the other. */
+static void check_within(void *arg)
+{
+        (void)arg;
+        weft_block_begin();
+        (void)weft_check();
+}
+
 static void run_it(void *arg)
 {
         (void)weft_run((void (*)(void *))(uintptr_t)arg, NULL);
@@ -210,10 +276,13 @@ TEST(a_wait_within_is_refused_by_name)
 {
         expect(wait_within, "\"waits within\" waits inside a blocking region: sleep");
         expect(wait_in_call, "waits inside a blocking region: park");
+        expect(sleep_without_p, "waits inside a blocking region: sleep");
+        expect(check_within, "waits inside a blocking region: stop the world");
 }
 
 TEST(an_unbalanced_region_is_refused)
 {
         expect(end_within, "ends inside a blocking region");
+        expect(end_without_p, "ends inside a blocking region");
         expect(end_unbegun, "ends a blocking region that it has not begun");
 }

@@ -171,6 +171,34 @@ TEST(who_lost_its_p_goes_on)
         sched_run(main_come_back, NULL);
 }
 
+/* ---- In the destructors of locals, which are user code too ----------------------------------- */
+
+static weft_key key;
+
+static void end_with_local(void *arg)
+{
+        CHECK_EQ(weft_local_set(key, &key), 0);
+        if (arg)
+                weft_exit();
+}
+
+static void main_destructors(void *arg)
+{
+        (void)arg;
+        CHECK_EQ(weft_key_new(&key, compute), 0);
+        others_go_on(end_with_local, NULL, more_than_ps());
+        w_store_rel(&go_on, 0);
+        w_store_rel(&n_pings, 0);
+        others_go_on(end_with_local, &key, more_than_ps());
+        weft_key_free(key);
+        CHECK_EQ(weft_check(), 0);
+}
+
+TEST(who_lost_its_p_in_a_destructor_ends)
+{
+        sched_run(main_destructors, NULL);
+}
+
 /* ---- The world stops for them, too ----------------------------------------------------------- */
 
 static void main_stop(void *arg)
