@@ -12,15 +12,17 @@
  * Goal      while a P is in use the monitor comes round at least every 10 ms; while none is it
  *           costs nothing; it ends when it is told to.
  * Parties   monitor; whoever takes a P out of the idle list; the end of the run.
- * Words     sysmon_sleeps, sysmon_woken, must_end, n_idle_p, under sched.lock; the note.
- * Monitor   1 under the lock: every P is idle: sysmon_sleeps := true, sleeps on the note without
- *           end; else for as long as it chose   2 woken: under the lock clears the note,
- *           sysmon_woken := false   3 must_end?
+ * Words     sysmon_sleeps, sysmon_woken, must_end, n_idle_p, thread_owed, under sched.lock; the
+ *           note.
+ * Monitor   1 under the lock: every P is idle and no thread is owed: sysmon_sleeps := true, sleeps
+ *           on the note without end; else for as long as it chose   2 woken: under the lock clears
+ *           the note, sysmon_woken := false   3 must_end?
  * Others    under the lock: 1 take a P, or must_end := 1   2 sysmon_sleeps, or must_end: not
  *           sysmon_woken yet: := true, wake
  * Why it is not missed   the monitor decides to sleep under the lock under which Ps are taken. Who
  *           finds sysmon_woken set wakes nobody, but then the monitor has its step 2 before it, and
- *           looks at everything afterwards.
+ *           looks at everything afterwards. A thread is owed for a P that was in somebody's hands,
+ *           and comes to be owed at the moment when that P becomes idle.
  * Tests     flow/test_take.c, flow/test_region.c; mutants sysmon-*.
  *
  * SPDX-License-Identifier: MIT
