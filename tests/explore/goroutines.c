@@ -203,7 +203,10 @@ struct p *w_idle_p_get_locked(void) { return NULL; }
                 w_fatal(#name " where there is no scheduler");                                  \
         }
 
-NOT_HERE(void, w_enter_flagged, (struct m *mp))
+NOT_HERE(void, w_idle_p_put_locked, (struct p *pp))
+NOT_HERE(void, w_p_give_up_locked, (struct p *pp))
+NOT_HERE(void, w_thread_for, (struct p *pp, bool spinning))
+NOT_HERE(void, w_queue_self, (void))
 NOT_HERE(void, w_p_acquire, (struct m *mp, struct p *pp))
 NOT_HERE(void, w_spin_begin, (struct m *mp))
 NOT_HERE(void, w_thread_enlist_locked, (struct m *mp))

@@ -14,7 +14,7 @@ static const struct explore_scenario *const groups[] = {
         litmus_scenarios, selftest_scenarios, note_scenarios, lock_scenarios, ring_scenarios,
         ring_empty_scenarios, parents_scenarios, wake_scenarios, chan_scenarios, select_scenarios,
         sync_locks_scenarios, sync_counts_scenarios, timers_scenarios, scope_scenarios,
-        unpark_scenarios,
+        unpark_scenarios, take_scenarios,
 };
 
 static const char usage[] =

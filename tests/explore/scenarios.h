@@ -23,6 +23,7 @@ extern const struct explore_scenario sync_counts_scenarios[];
 extern const struct explore_scenario timers_scenarios[];
 extern const struct explore_scenario scope_scenarios[];
 extern const struct explore_scenario unpark_scenarios[];
+extern const struct explore_scenario take_scenarios[];
 
 /* A set of outcomes. */
 #define SEEN(n) (UINT64_C(1) << (n))
