@@ -114,7 +114,7 @@ void w_world_stop(void)
         struct g *gp = w_g();
 
         if (w_g_is_bound(gp))           /* could not make way for another stopper */
-                w_refuse_wait(gp, "stop the world");
+                w_g_refuse_wait(gp, "stop the world");
         become_stopper_lock();
         ask_all_locked();
         w_sched.n_to_stop = w_sched.n_procs;

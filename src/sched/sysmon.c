@@ -50,6 +50,7 @@ static struct {
         w_atomic_u32       must_end;    /* S  sched.lock */
         int64_t            rest;
         uint32_t           n_quiet;     /* rounds without anything to do */
+        uint32_t           n_late;      /* rests in a row that were much too long */
 } sysmon;
 
 /* ---- Resting --------------------------------------------------------------------------------- */
@@ -120,7 +121,8 @@ static void sleep_deeply(void)
         sysmon.rest = REST_MIN_NS;
 }
 
-/* True: it was about as long as asked for. */
+/* True: it was about as long as asked for. After a long one everybody gets a second look; but if
+ * all are long that is how this machine is, and the others wait. */
 static bool take_rest(void)
 {
         if (nothing_runs()) {
@@ -130,7 +132,8 @@ static bool take_rest(void)
         int64_t until = w_os_now() + sysmon.rest;
 
         sleep_until(until);
-        return w_os_now() < until + LATE_NS;
+        sysmon.n_late = w_os_now() < until + LATE_NS ? 0 : sysmon.n_late + 1;
+        return sysmon.n_late != 1;
 }
 
 /* ---- Rounds ---------------------------------------------------------------------------------- */
@@ -160,6 +163,7 @@ int w_sysmon_start(void)
         w_store_rlx(&sysmon.must_end, 0);                         /* own word: no thread yet */
         sysmon.rest = REST_MIN_NS;
         sysmon.n_quiet = 0;
+        sysmon.n_late = 0;
         return w_os_thread_start(&sysmon.thread, "weft-sysmon", W_THREAD_STACK, sysmon_main,
                                  NULL);
 }
