@@ -57,8 +57,12 @@ typedef struct weft_config {
         int    procs;           /* 0: WEFT_PROCS, else as many CPUs as there are; 1 to 1024 */
         int    max_threads;     /* 0: WEFT_MAX_THREADS, else 10000 */
         size_t stack_size;      /* 0: WEFT_STACK, else 64 KiB; goroutine 1 gets at least 1 MiB */
-        int    preempt;         /* whose P the monitor takes; WEFT_PREEMPT_DEFAULT: ALL */
-        int    preempt_signal;  /* reserved likewise; 0 */
+        int    preempt;         /* who loses the right to run to those who wait for it, after some
+                                 * 10 ms without a call of weft: WEFT_PREEMPT_BLOCKED, whose
+                                 * thread is blocked; WEFT_PREEMPT_ALL (the default), those that
+                                 * compute as well; WEFT_PREEMPT_OFF, only blocking regions. It runs
+                                 * on meanwhile, beside the others, also with procs 1 */
+        int    preempt_signal;  /* reserved for the stopping of threads that compute; 0 */
         int    shutdown_ms;     /* 0: 1000; how long the end waits for threads in user code */
         int    file_threads;    /* reserved for the coming I/O; 0 */
         int    idle_ms;         /* 0: 10000; threads without work end after this */

@@ -66,6 +66,23 @@ void w_os_yield(void);
 /* The kernel's id of the calling thread. Async-signal-safe. */
 int w_os_tid(void);
 
+/* What a thread of this process has had of the CPUs, in ns, since it began. Both lag behind: `run`
+ * while it runs, by a tick of the kernel's at most (10 ms at worst); `wait` is counted when a wait
+ * for a CPU is over, so who waits now seems to do nothing, and w_os_use_is_ready tells. */
+struct w_os_use {
+        int64_t run;            /* on a CPU */
+        int64_t wait;           /* ready, with no CPU to be had */
+};
+
+/* A descriptor for w_os_use_read; -EMFILE, -ENOENT and others: it cannot be known. */
+W_MUST_CHECK int w_os_use_open(int tid);
+/* -ESRCH: that thread has ended; others as above. */
+W_MUST_CHECK int w_os_use_read(int fd, struct w_os_use *out);
+void w_os_use_close(int fd);
+
+/* 1: it runs, or would if it had a CPU. 0: it waits for something else. Else as above; -ESRCH. */
+W_MUST_CHECK int w_os_use_is_ready(int tid);
+
 /* Where the calling thread's errno is: goroutines carry its value with them. Valid for the life of
  * the thread. */
 int *w_os_errno(void);

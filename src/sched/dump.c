@@ -7,12 +7,10 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "base/fatal.h"
+#include "sched/frames.h"
 #include "sched/sched.h"
 
 #include "weft.h"
-
-enum { FRAMES_MAX = 64 };
 
 struct dump {
         int      fd;
@@ -20,46 +18,13 @@ struct dump {
         struct g *self;
 };
 
-W_PRINTF(2, 3) static void line(const struct dump *d, const char *fmt, ...)
+static void frames(const struct dump *d, const struct g *gp)
 {
-        char    text[256];
-        va_list args;
+        struct frames f = { .at = gp->fiber.context.fp, .low = gp->fiber.context.sp,
+                            .end = gp->stack->end };
 
-        va_start(args, fmt);
-        size_t n = w_vformat(text, sizeof(text), fmt, args);
-        va_end(args);
-        w_os_write(d->fd, text, n < sizeof(text) ? n : sizeof(text) - 1);
-}
-
-static void frame(const struct dump *d, const void *pc)
-{
-        struct w_os_symbol symbol;
-
-        if (!w_os_symbol_find(pc, &symbol))
-                line(d, "\t%p\n", pc);
-        else if (symbol.name)
-                line(d, "\t%p %s\n", pc, symbol.name);
-        else
-                line(d, "\t%p %s+0x%lx\n", pc, symbol.object, (unsigned long)symbol.offset);
-}
-
-/* A frame pointer that leaves the stack or does not climb ends the walk. It may point anywhere in
- * the stack, if the code there uses it for other things. */
-static W_NO_SANITIZE void frames(const struct dump *d, const struct g *gp)
-{
-        const char  *at = gp->fiber.context.fp, *low = gp->fiber.context.sp;
-        const char  *end = gp->stack->end;
-
-        frame(d, gp->fiber.context.pc);
-        for (int i = 0; i < FRAMES_MAX && at >= low && at + 16 <= end; i++) {
-                const uintptr_t *fp = (const uintptr_t *)(const void *)at;
-
-                if (!fp[1])
-                        return;
-                frame(d, (const void *)fp[1]);
-                low = at + 16;
-                at = (const char *)fp[0];
-        }
+        w_frame_write(d->fd, gp->fiber.context.pc);
+        w_frames_write(d->fd, &f);
 }
 
 static const char *what(const struct g *gp, enum g_state state)
@@ -74,13 +39,13 @@ static void header(const struct dump *d, const struct g *gp, enum g_state state)
 
         if (state == G_WAITING && cold && cold->since)
                 seconds = (long)((d->now - cold->since) / 1000000000);
-        line(d, "goroutine %ld", (long)gp->id);
+        w_line_write(d->fd, "goroutine %ld", (long)gp->id);
         if (cold && cold->name[0])
-                line(d, " \"%s\"", cold->name);
-        line(d, " [%s", what(gp, state));
+                w_line_write(d->fd, " \"%s\"", cold->name);
+        w_line_write(d->fd, " [%s", what(gp, state));
         if (seconds > 0)
-                line(d, ", %ld s", seconds);
-        line(d, "]:\n");
+                w_line_write(d->fd, ", %ld s", seconds);
+        w_line_write(d->fd, "]:\n");
 }
 
 static bool one(void *record, void *arg)
@@ -98,9 +63,9 @@ static bool one(void *record, void *arg)
         void   *created_at = cold ? cold->created_at : gp->start.created_at;
         int64_t parent = cold ? cold->parent : gp->start.parent;
 
-        line(d, "created in goroutine %ld by\n", (long)parent);
-        frame(d, created_at);
-        line(d, "\n");
+        w_line_write(d->fd, "created in goroutine %ld by\n", (long)parent);
+        w_frame_write(d->fd, created_at);
+        w_line_write(d->fd, "\n");
         return true;
 }
 

@@ -25,11 +25,19 @@
 
 #include "base/assert.h"
 #include "base/window.h"
+#include "sched/blocked.h"
 
 static W_NORETURN void sleep_for_ever(void)
 {
         for (;;)
                 w_os_sleep_until(W_FOREVER);
+}
+
+static void came_back_without_p(struct m *mp, const void *frame)
+{
+        mp->p = NULL;
+        if (mp->blocked_since)
+                w_blocked_report(mp, frame);
 }
 
 /* The steps of an M that enters, in PROTOCOL take. */
@@ -48,7 +56,7 @@ void w_enter_flagged(struct m *mp)
                 return;
         if (flag == (W_FLAG_TAKEN | fenced) &&
             w_cas_acqrel(&mp->flag, &flag, W_FLAG_LOST | fenced))               /* [TK2] */
-                mp->p = NULL;
+                came_back_without_p(mp, __builtin_frame_address(0));
         if (flag == (W_FLAG_ABANDONED | fenced))
                 sleep_for_ever();
 }

@@ -63,13 +63,16 @@ W_INLINE uint32_t w_mark_left(uint32_t inside)
 }
 
 /* Key: o the M itself   s sched.lock   i immutable   a atomic, edge named
+ *      O written by the M, read by anyone
  *      n the M while awake, the waker while it sleeps on `note` */
 struct m {
         struct thread      thread;      /* o  must be first: w_self() finds it */
-        /* The monitor may look at these two at any time, also when the record is given to a new
+        /* The monitor may look at these at any time, also when the record is given to a new
          * thread. */
         w_atomic_u32       mark;        /* a  [MK1][TK1] see enum m_mark */
         w_atomic_u32       flag;        /* a  [TK1][TK2] enum m_flag; looked at by every entry */
+        w_atomic_u32       tid;         /* O  w_os_tid() */
+        w_atomic_u32       use_fd;      /* a  PROTOCOL use (sched/verdict.c) */
         struct g          *curg;        /* o  NULL on g0 */
         struct p          *p;           /* o  NULL: without a P */
         bool               spinning;    /* o  looking for work; counted in sched.n_spinning */
@@ -82,6 +85,8 @@ struct m {
         struct p          *owed_p;      /* o  a thread must be created for each, on g0; linked by
                                          *    idle_next */
         bool               lost_p;      /* s  its P was taken, and it has not been back since */
+        int64_t            blocked_since;       /* a  [TK2] the requester's while it asks, the M's
+                                         *    once it was taken. 0: it was not for blocking */
         int               *errno_at;    /* i  where this thread's errno is */
         struct fiber       g0;          /* o  while a goroutine runs */
 

@@ -9,6 +9,7 @@
 #define W_SCHED_P_H
 
 #include "base/rand.h"
+#include "os/os.h"
 #include "sched/g.h"
 #include "sched/ids.h"
 #include "sched/parents.h"
@@ -18,11 +19,27 @@
 
 struct m;
 
+/* Why an M does not come back, see sched/verdict.c. */
+enum absence {
+        W_IS_NOT_KNOWN_YET,
+        W_IS_STARVED,           /* it would, but gets no CPU */
+        W_IS_HOG,               /* it computes */
+        W_IS_BLOCKED,
+        W_IS_UNKNOWN,           /* the system does not tell */
+};
+
 /* What the monitor saw when it last looked. */
 struct watch {
-        struct m *m;
-        uint32_t  mark;
-        int64_t   since;        /* for how long it has been so */
+        struct m       *m;
+        uint32_t        mark;
+        int64_t         since;          /* for how long it has been so */
+        bool            suspect;        /* long enough, and somebody needs its P */
+        bool            has_base;
+        enum absence    verdict;
+        int64_t         read_at;        /* when the system was last asked */
+        int64_t         first_run;      /* how much it had run when first seen so */
+        struct w_os_use base;           /* at the beginning of the window that is judged */
+        int64_t         base_at;
 };
 
 enum p_status { P_IDLE, P_RUNNING, P_STOPPED, P_DEAD };

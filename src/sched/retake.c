@@ -8,15 +8,30 @@
  * region, 10 ms apart in any other code. It keeps its P if nobody needs it: with an idle P or a
  * looker about, whatever waits will be found by others.
  *
+ * What is not in a region has not said that it may be left without a P, so it is asked why it does
+ * not come back (sched/verdict.c). Who blocks loses its P; who computes does if preempt=all; who
+ * gets no CPU keeps it. Where the system does not tell why, preempt=all takes it, because the
+ * others must go on, and preempt=blocked does not, because code that computes was promised that
+ * nobody runs beside it. With preempt=off only regions lose theirs.
+ *
  * SPDX-License-Identifier: MIT
  */
+#include "base/fatal.h"
 #include "sched/sched.h"
 #include "sched/sysmon.h"
 #include "sched/take.h"
+#include "sched/verdict.h"
 
 #include "weft.h"
 
-enum { REGION_NS = 20000, OUTSIDE_NS = 10000000 };
+enum {
+        REGION_NS = 20000,
+#if defined(W_HOOKED)
+        LOST_MAX = 8,           /* an engine has few threads */
+#else
+        LOST_MAX = 512,         /* threads that go on without a P; then plain code keeps its own */
+#endif
+};
 
 /* ---- Whom ------------------------------------------------------------------------------------ */
 
@@ -32,52 +47,102 @@ static bool is_needed(struct p *pp, int64_t now)
                w_timers_next_at(&pp->timers) <= now;
 }
 
-/* How long it was outside without a break, as far as it was looked at; 0 if it is inside. */
-static int64_t time_outside(struct p *pp, int64_t now)
+static bool is_region(const struct watch *w)
+{
+        return w->mark & W_MARK_REGION;
+}
+
+/* Who is there, and since when, as far as it was looked at. */
+static void look_at(struct p *pp, int64_t now)
 {
         struct watch *w = &pp->watch;
         struct m     *mp = w_load_acq(&pp->m);                    /* [TK3] records stay mapped */
         uint32_t      mark = mp ? w_load_rlx(&mp->mark) : W_MARK_INSIDE;        /* hint */
 
-        if (mp != w->m || mark != w->mark) {
-                *w = (struct watch){ .m = mp, .mark = mark, .since = now };
-                return 0;
-        }
-        return w_mark_is_outside(mark) ? now - w->since : 0;
+        if (mp == w->m && mark == w->mark)
+                return;
+        w->m = mp;
+        w->mark = mark;
+        w_verdict_forget(w, now);
 }
 
-static bool is_suspect(struct p *pp, int64_t now)
+static bool deserves_it(struct watch *w, int64_t now)
 {
-        int64_t outside = time_outside(pp, now);
-        bool    region = pp->watch.mark & W_MARK_REGION;
-
-        if (!region && w_sched.config.preempt == WEFT_PREEMPT_OFF)
+        if (w_sched.config.preempt == WEFT_PREEMPT_OFF)
                 return false;
-        return outside >= (region ? REGION_NS : OUTSIDE_NS) && is_needed(pp, now);
+        w_verdict_update(w, now);
+        return w->verdict == W_IS_BLOCKED ||
+               (w_sched.config.preempt == WEFT_PREEMPT_ALL &&
+                (w->verdict == W_IS_HOG || w->verdict == W_IS_UNKNOWN));
 }
 
-/* Asks at most half of the Ms: if all of them seem to hang it may be the machine. */
-static uint32_t ask_suspects(int64_t now)
+static bool find_out(struct p *pp, int64_t now)
+{
+        struct watch *w = &pp->watch;
+
+        look_at(pp, now);
+        w->suspect = w_mark_is_outside(w->mark) && is_needed(pp, now) &&
+                     (is_region(w) ? now - w->since >= REGION_NS : deserves_it(w, now));
+        return w->suspect;
+}
+
+/* Everyone that hangs has a thread to itself: there must be an end to it. */
+static bool may_lose_locked(const struct watch *w)
+{
+        return is_region(w) || w_sched.n_lost < LOST_MAX;
+}
+
+/* Asks at most half of the Ms: if all of them seem to hang it may be the machine. `full`: there
+ * were those who keep their Ps because too many have lost theirs. */
+static uint32_t ask_suspects(bool *full)
 {
         uint32_t n = 0, limit = (w_sched.n_procs + 1) / 2;
 
         w_lock(&w_sched.lock);
-        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+        for (uint32_t i = 0; i < w_sched.n_procs && n < limit; i++) {
                 struct p *pp = w_sched.all_p[i];
 
-                if (is_suspect(pp, now) && n < limit && w_take_ask_locked(pp))
+                if (!pp->watch.suspect)
+                        continue;
+                if (!may_lose_locked(&pp->watch))
+                        *full = true;
+                else if (w_take_ask_locked(pp))
                         n++;
         }
         w_unlock(&w_sched.lock);
         return n;
 }
 
+static void complain_once(void)
+{
+        if (w_sched.too_many_lost)
+                return;
+        w_sched.too_many_lost = true;
+        w_say("%d threads are blocked outside blocking regions, others that block will hold up "
+              "goroutines", LOST_MAX);
+}
+
 /* ---- Taking ---------------------------------------------------------------------------------- */
+
+/* The M looks at blocked_since if it finds that its P was taken: [TK2]. */
+static bool take_locked(struct p *pp)
+{
+        struct watch *w = &pp->watch;
+        struct m     *mp = pp->asked;
+
+        if (!is_region(w) && w->verdict == W_IS_BLOCKED)
+                mp->blocked_since = w->since;
+        bool taken = w_take_finish_locked(pp, w->mark);
+
+        if (!taken)
+                mp->blocked_since = 0;
+        return taken;
+}
 
 static bool take_one(struct p *pp)
 {
         w_lock(&w_sched.lock);
-        bool taken = pp->asked && w_take_finish_locked(pp, pp->watch.mark);
+        bool taken = pp->asked && take_locked(pp);
 
         if (taken)
                 w_hand_off_unlock(pp);
@@ -98,19 +163,21 @@ static uint32_t take_asked(void)
 
 uint32_t w_retake(int64_t now, bool rested)
 {
-        bool     look = false;
+        bool     look = false, full = false;
         uint32_t n = 0;
 
         for (uint32_t i = 0; i < w_sched.n_procs; i++)
-                look |= is_suspect(w_sched.all_p[i], now);
+                look |= find_out(w_sched.all_p[i], now);
         if (!rested)
                 for (uint32_t i = 0; i < w_sched.n_procs; i++)
-                        w_sched.all_p[i]->watch.since = now;
+                        w_verdict_forget(&w_sched.all_p[i]->watch, now);
         if (!look || !rested || somebody_looks())
                 return 0;
         w_take_begin();
-        if (ask_suspects(now))
+        if (ask_suspects(&full))
                 n = take_asked();
         w_take_end();
+        if (full)
+                complain_once();
         return n;
 }

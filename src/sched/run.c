@@ -16,6 +16,7 @@
 #include "sched/sched.h"
 #include "sched/sysmon.h"
 #include "sched/take.h"
+#include "sched/verdict.h"
 
 #include "weft.h"
 
@@ -251,6 +252,7 @@ static uint32_t wait_for_threads(void)
                         struct m *mp = W_CONTAINER_OF(n, struct m, all_link);
 
                         w_store_rlx(&mp->flag, w_sched.flag_base | W_FLAG_ABANDONED); /* guarded */
+                        w_verdict_end(mp);
                 }
                 w_unlock(&w_sched.lock);
                 return missing;

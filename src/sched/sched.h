@@ -27,6 +27,8 @@
 
 enum { W_PROCS_MAX = 1024 };
 
+enum { W_BLOCKED_PLACES = 64 };         /* reported at most, each once: blocked.c */
+
 /* Of every thread that weft starts: weft_blocking promises 1 MiB of it. One size, so that libc can
  * use a stack again; memory is committed as it is used. */
 enum { W_THREAD_STACK = 1280 * 1024 };
@@ -102,6 +104,8 @@ struct sched {
         w_atomic_u32       thread_owed; /* S  none was to be had for a P: who goes idle looks */
         bool               sysmon_sleeps;       /* s  until a P is used again */
         bool               sysmon_woken;        /* s  and has not heard of it yet */
+        bool               too_many_lost;       /* the monitor's own: it was said */
+        w_atomic_uptr      blocked_at[W_BLOCKED_PLACES];        /* a  blocked.c */
         int64_t            retry_at, retry_pause;       /* the monitor's own */
         struct w_os_sigmask sigmask;    /* i  what the caller of weft_run had */
         struct run_end    *at_end;      /* s  newest first; see w_run_at_end() */

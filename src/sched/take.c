@@ -10,7 +10,8 @@
  * Parties   M (enters, leaves); requester, one at a time (lock `take`).
  * Words     m.mark: INSIDE or not, with a number that no two stays outside share.
  *           m.flag: NONE, REQUEST, REFUSED, TAKEN, LOST; ABANDONED; FENCED may be added to each.
- *           m.p, pp.m; n_lost: Ms that go on without their P, under sched.lock.
+ *           m.p, pp.m; m.blocked_since, what the M will tell (sched/blocked.c); n_lost: Ms that go
+ *           on without their P, under sched.lock.
  * M enters  1 mark := INSIDE   2 flag. NONE: the P is its own. REQUEST: CAS -> REFUSED: its own.
  *           TAKEN, seen or found by that CAS: CAS -> LOST, m.p := NULL, goes on without a P
  * M leaves  what it did to the P, then mark := not INSIDE, the next number [MK1]
@@ -24,7 +25,7 @@
  * Edges     [TK1] mark <-> flag      M: store mark, load flag <-> requester: store flag, barrier,
  *                                    load mark
  *           [TK2] the P, m.p, pp.m   each move of the flag: CAS-acqrel or store-release -> the next
- *                                    one: CAS-acqrel, or the M's load-acquire
+ *                 and blocked_since  one: CAS-acqrel, or the M's load-acquire
  *           [TK3] the record of an M         w_p_acquire: pp.m store-release -> monitor:
  *                                            load-acquire
  *           [MK1] all that M did with the P while inside   sched/m.c

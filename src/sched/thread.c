@@ -28,6 +28,7 @@
 #include "sched/keeper.h"
 #include "sched/sched.h"
 #include "sched/take.h"
+#include "sched/verdict.h"
 
 #include <errno.h>      /* ENOMEM */
 #include <string.h>
@@ -45,6 +46,8 @@ static struct m *m_new_locked(void)
         memset(&mp->curg, 0, sizeof(*mp) - offsetof(struct m, curg));
         w_store_rlx(&mp->mark, 0);                                /* guarded by the lock */
         w_store_rlx(&mp->flag, w_sched.flag_base);                /* guarded by the lock */
+        w_store_rlx(&mp->tid, 0);                                 /* guarded by the lock */
+        w_store_rlx(&mp->use_fd, 0);                              /* guarded by the lock */
         mp->thread.id = w_sched.next_m_id++;
         w_list_init(&mp->idle_link);
         w_list_init(&mp->all_link);
@@ -71,6 +74,7 @@ int w_m_begin(struct m *mp)
 {
         w_self_set(&mp->thread);
         mp->errno_at = w_os_errno();
+        w_store_rlx(&mp->tid, (uint32_t)w_os_tid());              /* own word */
         w_store_rlx(&mp->mark, 1);                                /* own word */
         w_fiber_adopt(&mp->g0);
         int rc = w_os_altstack_install(&mp->altstack);
@@ -83,6 +87,7 @@ int w_m_begin(struct m *mp)
 void w_m_end(struct m *mp)
 {
         W_ASSERT(!mp->p && !mp->curg && !mp->spinning);
+        w_verdict_end(mp);
         w_os_altstack_remove(&mp->altstack);
         w_self_set(NULL);
 }

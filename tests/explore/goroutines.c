@@ -16,6 +16,7 @@
 #include "scenarios.h"
 
 #include "base/fatal.h"
+#include "sched/blocked.h"
 #include "sched/ids.h"
 #include "wait/table.h"
 
@@ -207,6 +208,7 @@ NOT_HERE(void, w_idle_p_put_locked, (struct p *pp))
 NOT_HERE(void, w_p_give_up_locked, (struct p *pp))
 NOT_HERE(void, w_thread_for, (struct p *pp, bool spinning))
 NOT_HERE(void, w_queue_self, (void))
+NOT_HERE(void, w_blocked_report, (struct m *mp, const void *frame))
 NOT_HERE(void, w_p_acquire, (struct m *mp, struct p *pp))
 NOT_HERE(void, w_spin_begin, (struct m *mp))
 NOT_HERE(void, w_thread_enlist_locked, (struct m *mp))

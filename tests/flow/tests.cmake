@@ -7,7 +7,7 @@ list(APPEND scheduler_tests chan chan_bad chan_fair chan_linear chan_typed selec
   select_scale)
 list(APPEND scheduler_tests scope scope_calls scope_guest scope_guest_end scope_nest scope_race)
 list(APPEND scheduler_tests sleep tick timer)
-list(APPEND scheduler_tests region take)
+list(APPEND scheduler_tests blocked region take)
 list(APPEND scheduler_tests cond lifetime lines mutex once rwmutex sem sync_history wg)
 foreach(file ${flow_tests})
   string(REGEX REPLACE ".*/test_(.*)[.]c$" "\\1" subject ${file})

@@ -36,7 +36,7 @@ if(NOT WEFT_SANITIZE STREQUAL "thread")
       list(GET parts 1 name)
       if(kind STREQUAL "SCENARIO")
         set(seeds ${sim_seeds})
-        if(name MATCHES "^(sched|scope|sync|timers|wait)_")  # the whole scheduler: thousands of steps a run
+        if(name MATCHES "^(blocked|sched|scope|sync|timers|wait)_")  # the whole scheduler: thousands of steps a run
           math(EXPR seeds "${sim_seeds} / 4")
         endif()
         weft_sim_test(${name} weft-sim ${name} --seeds ${seeds})

@@ -1,6 +1,6 @@
 /* os/linux/file.c - small text files of the kernel's. Contract: os/linux/file.h.
  *
- * Called by   vm.c (the limit of mappings), cgroup.c.
+ * Called by   vm.c (the limit of mappings), cgroup.c, use.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,10 +12,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int open_file(const char *path)
+int w_file_open(const char *path)
 {
         return (int)W_SYS_AT(W_CALL_OPEN,
                              syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
+}
+
+int w_file_read_at_start(int fd, char *text, size_t size)
+{
+        intptr_t n;
+
+        do
+                n = W_SYS(syscall(SYS_pread64, fd, text, size - 1, 0));
+        while (n == -EINTR);
+        text[n < 0 ? 0 : n] = '\0';
+        return (int)n;
 }
 
 static intptr_t read_some(int fd, char *buf, size_t size)
@@ -28,7 +39,7 @@ static intptr_t read_some(int fd, char *buf, size_t size)
         return n;
 }
 
-static void close_file(int fd)
+void w_file_close(int fd)
 {
         (void)W_SYS(syscall(SYS_close, fd));    /* nothing was written: nothing can be lost */
 }
@@ -39,12 +50,12 @@ int w_file_read(const char *path, char *text, size_t size)
         intptr_t n = 0;
 
         text[0] = '\0';
-        int fd = open_file(path);
+        int fd = w_file_open(path);
         if (fd < 0)
                 return fd;
         while (have < size - 1 && (n = read_some(fd, text + have, size - 1 - have)) > 0)
                 have += (size_t)n;
-        close_file(fd);
+        w_file_close(fd);
         text[n < 0 ? 0 : have] = '\0';
         return n < 0 ? (int)n : (int)have;
 }
@@ -73,13 +84,13 @@ bool w_file_number(const char *text, int64_t *out)
 int w_lines_open(struct w_lines *l, const char *path)
 {
         l->at = l->len = 0;
-        l->fd = open_file(path);
+        l->fd = w_file_open(path);
         return l->fd < 0 ? l->fd : 0;
 }
 
 void w_lines_close(struct w_lines *l)
 {
-        close_file(l->fd);
+        w_file_close(l->fd);
 }
 
 /* The next byte, or -1 at the end; an error is an end. */

@@ -15,6 +15,12 @@
  * -errno with an empty text. */
 int w_file_read(const char *path, char *text, size_t size);
 
+/* The same in pieces: a descriptor that is closed on exec, or -errno; the text at its start, at
+ * most size - 1 bytes by one call, as w_file_read. */
+W_MUST_CHECK int w_file_open(const char *path);
+W_MUST_CHECK int w_file_read_at_start(int fd, char *text, size_t size);
+void w_file_close(int fd);
+
 /* A decimal number at the start of text, with blanks before and a blank or the end behind it.
  * False if there is none or it does not fit. */
 W_MUST_CHECK bool w_file_number(const char *text, int64_t *out);

@@ -64,6 +64,10 @@ struct sim_m {
         const void          *last_addr; /* of its last atomic access, for reports */
         const struct w_site *last_site;
 
+        int64_t              run, wait; /* see os/sim/use.c */
+        bool                 works, starves;
+        int64_t              works_since;       /* not counted in `run` yet */
+
         uint32_t             priority;  /* strategy BY_PRIORITY */
         struct w_os_sigmask  mask;
         int                  errno_value;
@@ -119,6 +123,7 @@ struct sim_machine {
         void   (*on_step)(void);
         void   (*on_fault)(void *addr);
         bool     has_membarrier;
+        uint32_t n_use_fds;             /* w_os_use_open */
         size_t   said_len;
         char     said[1500];            /* what went to w_os_write_err */
 
@@ -167,6 +172,11 @@ void w_sim_m_free(struct sim_m *m);
 static inline bool w_sim_chance(uint32_t of_1024)
 {
         return w_rand_below(&w_sim.rand, 1024) < of_1024;
+}
+
+static inline int w_sim_tid(const struct sim_m *m)
+{
+        return 1000 + (int)m->number;
 }
 
 /* Should this call fail? */

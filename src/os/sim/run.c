@@ -70,6 +70,8 @@ static void check_nothing_left(void)
         }
         SIM_CHECK(sim_mapped_pages() == 0, "main returned, but %lu pages are still mapped",
                   (unsigned long)sim_mapped_pages());
+        SIM_CHECK(w_sim.n_use_fds == 0, "main returned, but %u descriptors are still open",
+                  w_sim.n_use_fds);
         SIM_CHECK(!w_sim.on_fault, "main returned, but faults are still watched");
 }
 

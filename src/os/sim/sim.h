@@ -12,7 +12,8 @@
  *   - plain memory is not buffered. An atomic object must therefore not change its role (be set
  *     through `raw`, freed, or leave its frame) while a store to it may still be buffered: a
  *     read-modify-write, w_fence_full() or a call of os/os.h by the same thread empties the buffer;
- *   - every thread has a CPU of its own; spending time is a call, sim_work().
+ *   - every thread has a CPU of its own; spending time is a call, sim_work(), and so is having to
+ *     wait for that CPU, sim_starve().
  *
  * SPDX-License-Identifier: MIT
  */
@@ -79,6 +80,9 @@ W_NORETURN void sim_fail(const char *fmt, ...) W_PRINTF(1, 2);
 
 /* The calling thread computes for that long; the others go on meanwhile. Strikes land here. */
 void sim_work(int64_t ns);
+
+/* The calling thread would compute but gets no CPU for that long. */
+void sim_starve(int64_t ns);
 
 /* fn runs on a thread in the middle of its sim_work(), at seeded moments: where a signal or the
  * taking of a P would hit user code. NULL: nothing strikes. Forgotten at the end of the run. */

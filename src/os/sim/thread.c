@@ -8,8 +8,6 @@
 
 #include <errno.h>      /* EAGAIN */
 
-enum { FIRST_TID = 1000 };
-
 /* ---- Threads -------------------------------------------------------------------------------- */
 
 static uint64_t handle_of(const struct sim_m *m)
@@ -67,7 +65,7 @@ void w_os_yield(void)
 
 int w_os_tid(void)
 {
-        return FIRST_TID + (w_sim.running ? (int)w_sim.running->number : 0);
+        return w_sim_tid(w_sim.running ? w_sim.running : &w_sim.ms[0]);
 }
 
 /* One word for each M; real code reads it through the pointer it was given. */
@@ -159,7 +157,11 @@ void sim_work(int64_t ns)
                 if (w_sim_chance(512) && stretch > 1)
                         stretch = 1 + (int64_t)(w_rand(&w_sim.rand) % (uint64_t)stretch);
                 self->call = "work";
+                self->works_since = w_sim.now;
+                self->works = true;
                 (void)w_sim_wait(w_sim.now + stretch);
+                self->works = false;
+                self->run += w_sim.now - self->works_since;
                 self->call = NULL;
                 if (w_sim.on_strike && w_sim.now < until) {
                         W_SIM_LOG(self, NULL, "work     is struck");

@@ -1,0 +1,21 @@
+/* sched/verdict.h - why an M does not come back.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef W_SCHED_VERDICT_H
+#define W_SCHED_VERDICT_H
+
+#include "sched/m.h"
+#include "sched/p.h"
+
+/* w->m is at w->mark, outside and in no region, and somebody needs its P. w->verdict is what is
+ * known about it now. Context: the monitor. */
+void w_verdict_update(struct watch *w, int64_t now);
+
+/* What was seen before counts no more. Context: the monitor. */
+void w_verdict_forget(struct watch *w, int64_t now);
+
+/* mp ends, or is left behind. Context: any thread. */
+void w_verdict_end(struct m *mp);
+
+#endif
