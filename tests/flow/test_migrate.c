@@ -98,15 +98,19 @@ static void main_migrates(void *arg)
         CHECK_EQ(fegetround(), FE_TONEAREST);
 }
 
-/* Without real moves this test would show nothing: there must be many. */
+/* Without real moves this test would show nothing: there must be many. Where the kernel lets few
+ * threads run at a time one run may have too few. */
 TEST(errno_rounding_and_thread_locals_after_moves)
 {
+        enum { ENOUGH = N_GOROUTINES * N_YIELDS / 10, RUNS_MAX = 20 };
+
         setenv("WEFT_DEBUG", "migrate=1", 1);
-        sched_run(main_migrates, NULL);
+        for (int i = 0; i < RUNS_MAX && w_load_acq(&n_moves) < ENOUGH; i++)
+                sched_run(main_migrates, NULL);
         uint32_t found = w_load_acq(&n_moves);
 
-        printf("%u moves in %d yields\n", found, 3 * N_GOROUTINES * N_YIELDS);
-        CHECK_MSG(found >= N_GOROUTINES * N_YIELDS / 10, "%u moves", found);
+        printf("%u moves\n", found);
+        CHECK_MSG(found >= ENOUGH, "%u moves", found);
 }
 
 TEST(the_same_with_chance_alone)
