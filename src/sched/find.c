@@ -108,8 +108,10 @@ static struct g *try_sources(struct m *mp)
 /* What made somebody say that a timer is due has happened by the time that is read here. */
 static void read_clock(struct p *pp)
 {
-        if (W_UNLIKELY(w_load_rlx(&pp->attention) & W_ATTENTION_DUE))           /* hint */
-                w_and_rlx(&pp->attention, ~(uint32_t)W_ATTENTION_DUE);          /* hint */
+        uint32_t answered = W_ATTENTION_DUE | W_ATTENTION_YIELD;
+
+        if (W_UNLIKELY(w_load_rlx(&pp->attention) & answered))    /* hint */
+                w_and_rlx(&pp->attention, ~answered);             /* hint */
         pp->now = w_os_now();
 }
 

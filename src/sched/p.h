@@ -40,6 +40,8 @@ struct watch {
         int64_t         first_run;      /* how much it had run when first seen so */
         struct w_os_use base;           /* at the beginning of the window that is judged */
         int64_t         base_at;
+        uint64_t        n_switches;     /* of this P */
+        int64_t         switched_at;    /* since when it is so many */
 };
 
 enum p_status { P_IDLE, P_RUNNING, P_STOPPED, P_DEAD };
@@ -49,6 +51,7 @@ enum p_attention {
         W_ATTENTION_STOP = 1,   /* somebody wants the world to stop, or to end */
         W_ATTENTION_DEBUG = 2,  /* always: WEFT_DEBUG wants every switch to be decided on g0 */
         W_ATTENTION_DUE = 4,    /* a timer of this P is due */
+        W_ATTENTION_YIELD = 8,  /* others wait, and nobody has had a turn for 10 ms */
 };
 
 enum {

@@ -52,6 +52,16 @@ W_EXPORT void weft_block_begin(void)
         w_leave(before);
 }
 
+/* Who does nothing but short regions would never let others have their turn. */
+static void go_on(void)
+{
+        w_need_p();
+        struct p *pp = w_p();
+
+        if (W_UNLIKELY(pp && w_load_rlx(&pp->attention) & W_ATTENTION_YIELD))     /* hint */
+                weft_yield();
+}
+
 W_EXPORT void weft_block_end(void)
 {
         struct m *mp = w_m();
@@ -62,7 +72,7 @@ W_EXPORT void weft_block_end(void)
 
         end(mp);
         if (mp->n_regions == 0)
-                w_need_p();
+                go_on();
         w_leave(before);
 }
 
@@ -105,7 +115,7 @@ W_EXPORT int weft_blocking(void (*fn)(void *), void *arg)
         }
         W_ENTER();
         w_call_on_g0(w_commit_blocking, fn, arg);
-        w_need_p();
+        go_on();
         W_LEAVE();
         return 0;
 }

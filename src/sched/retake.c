@@ -26,6 +26,7 @@
 
 enum {
         REGION_NS = 20000,
+        SLICE_NS = 10000000,
 #if defined(W_HOOKED)
         LOST_MAX = 8,           /* an engine has few threads */
 #else
@@ -122,6 +123,27 @@ static void complain_once(void)
               "goroutines", LOST_MAX);
 }
 
+/* ---- Asking for a turn ----------------------------------------------------------------------- */
+
+/* Somebody who calls weft all the time and never waits is at a new place at each look: no P is
+ * taken from it. It is asked to yield, and does so where it may: at a checkpoint, or when a region
+ * ends. */
+static void ask_to_yield(struct p *pp, int64_t now)
+{
+        struct watch *w = &pp->watch;
+        uint64_t      n = w_load_rlx(&pp->stats.switches);        /* hint */
+
+        if (n != w->n_switches || !w->m) {
+                w->n_switches = n;
+                w->switched_at = now;
+                return;
+        }
+        if (now - w->switched_at < SLICE_NS || !is_needed(pp, now))
+                return;
+        w_or_rlx(&pp->attention, W_ATTENTION_YIELD);              /* hint */
+        w->switched_at = now;
+}
+
 /* ---- Taking ---------------------------------------------------------------------------------- */
 
 /* The M looks at blocked_since if it finds that its P was taken: [TK2]. */
@@ -166,8 +188,10 @@ uint32_t w_retake(int64_t now, bool rested)
         bool     look = false, full = false;
         uint32_t n = 0;
 
-        for (uint32_t i = 0; i < w_sched.n_procs; i++)
+        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
                 look |= find_out(w_sched.all_p[i], now);
+                ask_to_yield(w_sched.all_p[i], now);
+        }
         if (!rested)
                 for (uint32_t i = 0; i < w_sched.n_procs; i++)
                         w_verdict_forget(&w_sched.all_p[i]->watch, now);

@@ -74,6 +74,35 @@ static void main_call(void *arg)
 TEST(others_go_on_beside_a_region)        { sched_run(main_region, NULL); }
 TEST(others_go_on_beside_a_blocking_call) { sched_run(main_call, NULL); }
 
+/* Short ones, one after the other: no P is taken from them, and they never wait. */
+static void in_short_regions(void *arg)
+{
+        (void)arg;
+        while (!w_load_acq(&go_on)) {
+                weft_block_begin();
+                w_os_sleep_until(w_os_now() + 50000);
+                weft_block_end();
+        }
+}
+
+/* By the time that somebody needs the P the monitor comes round every 10 ms only, and finds
+ * another region each time. */
+static void main_short_regions(void *arg)
+{
+        int64_t  ids[8];
+        uint32_t n = (uint32_t)sched_procs();
+
+        (void)arg;
+        for (uint32_t i = 0; i < n; i++)
+                ids[i] = sched_go(in_short_regions, NULL);
+        CHECK_EQ(weft_sleep(WEFT_MS(50)), 0);
+        w_store_rel(&go_on, 1);
+        for (uint32_t i = 0; i < n; i++)
+                sched_join(ids[i]);
+}
+
+TEST(others_go_on_beside_short_regions)   { sched_run(main_short_regions, NULL); }
+
 /* ---- Within ---------------------------------------------------------------------------------- */
 
 /* Everything that need not wait. */

@@ -235,13 +235,27 @@ static void hog_in_call(void *arg)
         (void)weft_blocking(hog, arg);
 }
 
+/* At a new place whenever the monitor looks. */
+static void hog_in_short_regions(void *arg)
+{
+        enum { LONG = 1000000 };
+
+        (void)arg;
+        for (int i = 0; i < HOG_NS / LONG; i++) {
+                weft_block_begin();
+                sim_work(LONG);
+                weft_block_end();
+        }
+}
+
 static uint32_t start_hogs(int64_t ids[])
 {
-        static void (*const kinds[])(void *) = { hog, hog_in_region, hog_in_call };
+        static void (*const kinds[])(void *) = { hog, hog_in_region, hog_in_call,
+                                                 hog_in_short_regions };
         uint32_t n = 1 + sim_random(HOGS_MAX);
 
         for (uint32_t i = 0; i < n; i++)
-                ids[i] = sched_go(kinds[sim_random(3)], NULL);
+                ids[i] = sched_go(kinds[sim_random(4)], NULL);
         return n;
 }
 
@@ -271,7 +285,7 @@ static void stop_main(void)
 }
 
 SIM_SCENARIO(take_stop, "the world stops although somebody computes", stop_main,
-             .max_steps = SCHED_MAX_STEPS)
+             .max_steps = 8 * SCHED_MAX_STEPS)
 
 /* Everyone who yields has its turn although more compute than there are Ps: the monitor sees to it.
  * It may take several rounds of 10 ms. */
@@ -304,4 +318,4 @@ static void monitor_main(void)
 }
 
 SIM_SCENARIO(take_monitor, "others go on beside those that block and compute", monitor_main,
-             .max_steps = SCHED_MAX_STEPS)
+             .max_steps = 8 * SCHED_MAX_STEPS)
