@@ -52,6 +52,10 @@ bench_fn bench_skynet;
 bench_fn bench_skynet_child_first;
 bench_fn bench_mutex;
 bench_fn bench_mutex_4;
+bench_fn bench_wake;
+bench_fn bench_region;
+bench_fn bench_block;
+bench_fn bench_hog;
 
 /* Memory of this process in KiB, as the kernel counts it. */
 struct bench_memory {
@@ -61,6 +65,13 @@ struct bench_memory {
 struct bench_memory bench_memory(void);
 double              bench_cpu_ms(void);
 int64_t             bench_now_ns(void);
+
+/* Of n times in ns, which it sorts. */
+struct bench_spread {
+        double p50, p99, max;
+};
+
+struct bench_spread bench_spread_us(int64_t *ns, int64_t n);
 
 /* Keeps one more figure for the JSON line. */
 void bench_extra(struct bench_result *result, const char *name, double value);

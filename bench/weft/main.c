@@ -40,6 +40,10 @@ static const struct workload workloads[] = {
         { "select", "ns per select", 2000000, 4, 1000000000, bench_select },
         { "sleep", "ms of CPU", 100000, 1, 1000000, bench_sleep },
         { "timer-churn", "ns per arm and stop", 1000000, 1, 1000000000, bench_timer_churn },
+        { "wake", "us, p50", 2000, 1, 100000, bench_wake },
+        { "region", "ns per region", 10000000, 1, 1000000000, bench_region },
+        { "block", "share of one P", 1000, 2, 60000, bench_block },
+        { "hog", "us late, p99", 1000, 1, 60000, bench_hog },
         { "skynet", "ms", 1000000, 1, 10000000, bench_skynet },
         { "skynet-child-first", "ms", 1000000, 1, 10000000, bench_skynet_child_first },
 };

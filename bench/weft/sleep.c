@@ -9,18 +9,9 @@
 
 #include <weft.h>
 
-#include <stdlib.h>
-
 enum { SINGLE_SLEEPS = 300, SLEEPS_EACH = 10, MAX_MS = 100 };
 
 /* ---- Lateness -------------------------------------------------------------------------------- */
-
-static int compare(const void *a, const void *b)
-{
-        int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-        return (x > y) - (x < y);
-}
 
 static void lateness(int64_t ns, const char *p50, const char *p99, struct bench_result *result)
 {
@@ -32,9 +23,10 @@ static void lateness(int64_t ns, const char *p50, const char *p99, struct bench_
                 bench_must("weft_sleep", weft_sleep(ns));
                 late[i] = bench_now_ns() - start - ns;
         }
-        qsort(late, SINGLE_SLEEPS, sizeof(late[0]), compare);
-        bench_extra(result, p50, (double)late[SINGLE_SLEEPS / 2] / 1e3);
-        bench_extra(result, p99, (double)late[SINGLE_SLEEPS * 99 / 100] / 1e3);
+        struct bench_spread us = bench_spread_us(late, SINGLE_SLEEPS);
+
+        bench_extra(result, p50, us.p50);
+        bench_extra(result, p99, us.p99);
 }
 
 /* ---- The crowd ------------------------------------------------------------------------------- */

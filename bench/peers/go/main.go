@@ -43,6 +43,8 @@ var workloads = []workload{
 	{"select", "ns per select", 2_000_000, 4, 1_000_000_000, runSelect},
 	{"sleep", "ms of CPU", 100_000, 1, 1_000_000, runSleep},
 	{"timer-churn", "ns per arm and stop", 1_000_000, 1, 1_000_000_000, runTimerChurn},
+	{"block", "share of one P", 1000, 2, 60_000, runBlock},
+	{"hog", "us late, p99", 1000, 1, 60_000, runHog},
 	{"skynet", "ms", 1_000_000, 1, 10_000_000, runSkynet},
 }
 

@@ -1,0 +1,66 @@
+/* bench/weft/hog.c - an endless loop that never calls weft, and those that want to go on.
+ *
+ * 100 goroutines ping every millisecond, n times each. A ping is late by the time since it was due,
+ * which is a matter of the clock alone: one that comes late does not put off the next, so a gap of
+ * 20 ms is twenty late pings of each. They sleep when the loop begins, so it has the P.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "bench.h"
+
+#include <weft.h>
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { PINGERS = 100, EVERY_NS = 1000000 };
+
+static weft_wg     group = WEFT_WG_INIT;
+static int64_t     pings;       /* of each */
+static _Atomic int over;        /* so that the program can end */
+
+static void hog(void *arg)
+{
+        (void)arg;
+        while (!atomic_load_explicit(&over, memory_order_relaxed))
+                ;
+}
+
+/* late: where its pings are noted. */
+static void pinger(void *arg)
+{
+        int64_t *late = arg;
+        int64_t  due = bench_now_ns();
+
+        for (int64_t i = 0; i < pings; i++) {
+                due += EVERY_NS;
+                bench_must("weft_sleep", weft_sleep(due - bench_now_ns()));
+                late[i] = bench_now_ns() - due;
+        }
+        weft_wg_done(&group);
+}
+
+void bench_hog(const struct bench_options *options, struct bench_result *result)
+{
+        int64_t *late = calloc((size_t)options->n * PINGERS, sizeof(late[0]));
+
+        if (!late)
+                bench_fail("no memory for the times", -ENOMEM);
+        pings = options->n;
+        weft_wg_add(&group, PINGERS);
+        for (int i = 0; i < PINGERS; i++)
+                bench_must("weft_go", weft_go(pinger, late + i * options->n));
+        weft_yield();
+        int64_t id = bench_must("weft_go", weft_go(hog, NULL));
+
+        bench_must("weft_wg_wait", weft_wg_wait(&group));
+        atomic_store(&over, 1);
+        bench_must("weft_join", weft_join(id));
+        struct bench_spread us = bench_spread_us(late, options->n * PINGERS);
+
+        free(late);
+        result->value = us.p99;
+        bench_extra(result, "p50_us", us.p50);
+        bench_extra(result, "max_us", us.max);
+}
