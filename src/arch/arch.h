@@ -22,6 +22,7 @@
  *   W_FPENV_DEFAULT                  what a new goroutine starts with
  *   w_fpenv_is_default()             cheap look at the CPU's control word
  *   w_fpenv_save(e), w_fpenv_load(e)
+ *   w_return_address(saved)          the code address behind one that was found on a stack
  *
  * fn must not return. Unwinders stop below it: the entry code marks its return address undefined,
  * and the frame pointer chain ends in 0.

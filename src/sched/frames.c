@@ -4,6 +4,7 @@
  */
 #include "sched/frames.h"
 
+#include "arch/arch.h"
 #include "base/fatal.h"
 #include "os/os.h"
 
@@ -19,7 +20,7 @@ W_NO_SANITIZE const void *w_frames_next(struct frames *f)
 
         f->low = f->at + 16;
         f->at = (const char *)fp[0];
-        return (const void *)fp[1];
+        return w_return_address((const void *)fp[1]);
 }
 
 void w_line_write(int fd, const char *fmt, ...)

@@ -96,4 +96,14 @@ W_INLINE void w_fpenv_load(const struct w_fpenv *e)
         __asm__ volatile("msr fpcr, %0" : : "r"(fpcr) : "memory");
 }
 
+/* Return addresses on the stack are signed where the CPU can: XPACLRI takes the signature off. It
+ * is a hint, so an older CPU does nothing, and has signed nothing. */
+W_INLINE const void *w_return_address(const void *saved)
+{
+        register const void *lr __asm__("x30") = saved;
+
+        __asm__("hint #7" : "+r"(lr));
+        return lr;
+}
+
 #endif

@@ -98,4 +98,9 @@ W_INLINE void w_fpenv_load(const struct w_fpenv *e)
                          : : "m"(mxcsr), "m"(e->x87_control) : "memory");
 }
 
+W_INLINE const void *w_return_address(const void *saved)
+{
+        return saved;
+}
+
 #endif
