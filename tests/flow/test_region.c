@@ -2,23 +2,12 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sync_util.h"
+#include "beside.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
-
-static w_atomic_u32 go_on, n_pings;
-
-static void ping(void *arg)
-{
-        (void)arg;
-        for (int i = 0; i < 20; i++) {
-                w_add_acqrel(&n_pings, 1);
-                weft_yield();
-        }
-}
 
 static void await_go_on(void *arg)
 {
@@ -43,19 +32,7 @@ static void in_call(void *arg)
 
 static void run_beside(void (*fn)(void *))
 {
-        int64_t  stuck[8], pings[8];
-        uint32_t n = (uint32_t)sched_procs() + 1;
-
-        for (uint32_t i = 0; i < n; i++)
-                stuck[i] = sched_go(fn, NULL);
-        for (int i = 0; i < 8; i++)
-                pings[i] = sched_go(ping, NULL);
-        for (int i = 0; i < 8; i++)
-                sched_join(pings[i]);
-        CHECK_EQ(w_load_acq(&n_pings), 160);
-        w_store_rel(&go_on, 1);
-        for (uint32_t i = 0; i < n; i++)
-                sched_join(stuck[i]);
+        others_go_on(fn, NULL, more_than_ps());
         CHECK_EQ(weft_check(), 0);
 }
 

@@ -5,48 +5,14 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sync_util.h"
+#include "beside.h"
 
 #include "sched/take.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-static w_atomic_u32 go_on, n_pings;
-
 /* ---- Others go on ---------------------------------------------------------------------------- */
-
-static void ping(void *arg)
-{
-        (void)arg;
-        for (int i = 0; i < 20; i++) {
-                w_add_acqrel(&n_pings, 1);
-                weft_yield();
-        }
-}
-
-/* Goroutine 1 starts some that ping and some that do not come back before those are done; fn says
- * how. */
-static void others_go_on(void (*fn)(void *), void *arg, uint32_t n)
-{
-        int64_t pings[8], stuck[8];
-
-        for (uint32_t i = 0; i < n; i++)
-                stuck[i] = sched_go(fn, arg);
-        for (int i = 0; i < 8; i++)
-                pings[i] = sched_go(ping, NULL);
-        for (int i = 0; i < 8; i++)
-                sched_join(pings[i]);
-        CHECK_EQ(w_load_acq(&n_pings), 160);
-        w_store_rel(&go_on, 1);
-        for (uint32_t i = 0; i < n; i++)
-                sched_join(stuck[i]);
-}
-
-static uint32_t more_than_ps(void)
-{
-        return (uint32_t)sched_procs() + 1;
-}
 
 static void compute(void *arg)
 {

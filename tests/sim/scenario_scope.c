@@ -7,12 +7,12 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sim/sched_world.h"
+#include "sim/scope_world.h"
 
 #include <errno.h>      /* ECANCELED and others */
 #include <string.h>
 
-enum { N_MEMBERS = 3, N_ROUNDS = 3, RUIN = 0x5a };
+enum { N_MEMBERS = 3, N_ROUNDS = 3 };
 
 struct member {
         int64_t id;
@@ -29,26 +29,6 @@ static void check_struck(int rc)
 {
         SIM_CHECK(rc == -ECANCELED || rc == -ETIMEDOUT, "a wait ended with %d", rc);
         SIM_CHECK(weft_cancelled() == rc, "struck by %d, later by %d", rc, weft_cancelled());
-}
-
-static void open_scope(weft_scope *s, int64_t timeout)
-{
-        int rc = weft_scope_open(s, timeout);
-
-        SIM_CHECK(rc == 0, "weft_scope_open returned %d", rc);
-}
-
-static void ruin(weft_scope *s)
-{
-        memset(s, RUIN, sizeof(*s));
-}
-
-static void check_ruined(const weft_scope *s)
-{
-        const unsigned char *bytes = (const void *)s;
-
-        for (size_t i = 0; i < sizeof(*s); i++)
-                SIM_CHECK(bytes[i] == RUIN, "a closed scope was written at %zu", i);
 }
 
 /* What other calls leave where a frame was: words that look like a sleeper's to a late giver. */

@@ -7,32 +7,12 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sim/sched_world.h"
+#include "sim/scope_world.h"
 
 #include <errno.h>      /* ECANCELED and others */
 #include <string.h>
 
-enum { N_ROUNDS = 3, N_GUESTS = 2, RUIN = 0x5a };
-
-static void open_scope(weft_scope *s, int64_t timeout)
-{
-        int rc = weft_scope_open(s, timeout);
-
-        SIM_CHECK(rc == 0, "weft_scope_open returned %d", rc);
-}
-
-static void ruin(weft_scope *s)
-{
-        memset(s, RUIN, sizeof(*s));
-}
-
-static void check_ruined(const weft_scope *s)
-{
-        const unsigned char *bytes = (const void *)s;
-
-        for (size_t i = 0; i < sizeof(*s); i++)
-                SIM_CHECK(bytes[i] == RUIN, "a closed scope was written at %zu", i);
-}
+enum { N_ROUNDS = 3, N_GUESTS = 2 };
 
 /* ---- Calls that nothing but a scope or the end of the run ends ------------------------------- */
 
