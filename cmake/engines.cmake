@@ -24,7 +24,24 @@ weft_engine(weft_sim DEFINITIONS W_SIM W_RUNQ_CAP=8 W_PARENTS_CAP=4
 # only what has scenarios; tests/explore/goroutines.c stands in for the rest.
 set(small_parts ${weft_common_sources})
 list(FILTER small_parts INCLUDE REGEX "/src/(base|arch|wait|scope|chan|sync)/|\
-/src/sched/(runq|parents|gstate|timers|keeper|alarm|m|take|regain)[.]c$")
+/src/sched/(runq|parents|gstate|timers|keeper|alarm|m|take|regain|hogs|held|freeze|nopreempt|left)[.]c$")
+list(FILTER small_parts EXCLUDE REGEX "/src/chan/select_fd[.]c$")
 file(GLOB explore_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/explore/*.c)
 weft_engine(weft_explore DEFINITIONS W_EXPLORE W_RUNQ_CAP=4 W_PARENTS_CAP=2
   SOURCES ${small_parts} ${explore_sources})
+
+# The target without_engines: all but what runs on them, for builds that leave that to others.
+function(weft_add_without_engines)
+  set(wanted "")
+  foreach(dir ${PROJECT_SOURCE_DIR} ${ARGN})
+    get_property(targets DIRECTORY ${dir} PROPERTY BUILDSYSTEM_TARGETS)
+    foreach(target ${targets})
+      get_target_property(type ${target} TYPE)
+      if(type MATCHES "EXECUTABLE|SHARED|STATIC" AND
+         NOT target MATCHES "^(weft[-_](sim|explore)|t_(sim|explore)_.*)$")
+        list(APPEND wanted ${target})
+      endif()
+    endforeach()
+  endforeach()
+  add_custom_target(without_engines DEPENDS ${wanted})
+endfunction()

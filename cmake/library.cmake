@@ -3,17 +3,18 @@
 include(GNUInstallDirs)         # before the first use of where things are installed
 
 # What runs on every machine, real or simulated; cmake/engines.cmake uses the same list.
-set(weft_common base arch arch/* stack sched wait scope chan sync time debug)
+set(weft_common base arch arch/* stack sched wait scope chan sync time signal net debug)
 list(TRANSFORM weft_common REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/\\1/*.c")
 file(GLOB weft_common_sources CONFIGURE_DEPENDS ${weft_common})
 file(GLOB weft_os_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/linux/*.c)
 set(weft_sources ${weft_common_sources} ${weft_os_sources})
 
-# The files in which a context switch stands: rules in src/arch/arch.h. The entry code is with them
-# because LTO loses symbols that only top-level assembly defines.
+# The files in which a context switch stands: rules in src/arch/arch.h. The other assembly is with
+# them because LTO loses symbols that only top-level assembly defines.
 set(weft_switch_sources ${PROJECT_SOURCE_DIR}/src/arch/fiber.c
   ${PROJECT_SOURCE_DIR}/src/sched/switch.c
-  ${PROJECT_SOURCE_DIR}/src/arch/x86_64/entry.c ${PROJECT_SOURCE_DIR}/src/arch/aarch64/entry.c)
+  ${PROJECT_SOURCE_DIR}/src/arch/x86_64/entry.c ${PROJECT_SOURCE_DIR}/src/arch/aarch64/entry.c
+  ${PROJECT_SOURCE_DIR}/src/os/linux/kernel.c)
 set(weft_switch_flags -fno-lto -fno-sanitize=all -fno-stack-protector -mtune=generic)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(APPEND weft_switch_flags -march=x86-64)

@@ -5,6 +5,7 @@ option(WEFT_DEBUG "assertions, lock checks, fault injection, stack high-water ma
 option(WEFT_SLOW_ASSERTS "walk whole structures at every change" OFF)
 option(WEFT_WINDOWS "random pauses at the named race windows" OFF)
 option(WEFT_VALGRIND "tell valgrind about stacks (needs its header)" OFF)
+option(WEFT_LINES_ONLY "debug information is line numbers and no more: quicker to build" OFF)
 option(WEFT_WERROR "warnings are errors" OFF)
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -47,5 +48,6 @@ elseif(WEFT_SANITIZE STREQUAL "thread")
 elseif(WEFT_SANITIZE)
   message(FATAL_ERROR "WEFT_SANITIZE is '${WEFT_SANITIZE}'; it may be address, thread or empty")
 endif()
-target_compile_options(weft_flags INTERFACE ${sanitize_flags})
+target_compile_options(weft_flags INTERFACE ${sanitize_flags}
+  $<$<BOOL:${WEFT_SANITIZE}>:-O1> $<$<BOOL:${WEFT_LINES_ONLY}>:-g1>)
 target_link_options(weft_flags INTERFACE ${sanitize_flags})

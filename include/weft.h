@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/select.h>         /* sigset_t, without all that <signal.h> brings along */
 
 #define WEFT_VERSION_MAJOR 0
 #define WEFT_VERSION_MINOR 1
@@ -54,27 +55,50 @@ enum {
 /* Zero in any field means its default; what is set here wins over the environment. */
 typedef struct weft_config {
         size_t size;            /* sizeof(weft_config); 0: the fields of the first release */
-        int    procs;           /* 0: WEFT_PROCS, else as many CPUs as there are; 1 to 1024 */
+        int    procs;           /* 0: WEFT_PROCS, else as many CPUs as there are, see weft_procs;
+                                 * 1 to 1024 */
         int    max_threads;     /* 0: WEFT_MAX_THREADS, else 10000 */
         size_t stack_size;      /* 0: WEFT_STACK, else 64 KiB; goroutine 1 gets at least 1 MiB */
         int    preempt;         /* who loses the right to run to those who wait for it, after some
                                  * 10 ms without a call of weft: WEFT_PREEMPT_BLOCKED, whose
                                  * thread is blocked; WEFT_PREEMPT_ALL (the default), those that
-                                 * compute as well; WEFT_PREEMPT_OFF, only blocking regions. It runs
-                                 * on meanwhile, beside the others, also with procs 1 */
-        int    preempt_signal;  /* reserved for the stopping of threads that compute; 0 */
+                                 * compute as well, and their threads are stopped until it is their
+                                 * turn; WEFT_PREEMPT_OFF, only blocking regions */
+        int    preempt_signal;  /* 0: SIGURG; stops threads that compute without a processor. What
+                                 * else comes with that signal goes to the program's own handler */
         int    shutdown_ms;     /* 0: 1000; how long the end waits for threads in user code */
-        int    file_threads;    /* reserved for the coming I/O; 0 */
+        int    file_threads;    /* goroutines that use regular files at once; 0: 64 */
         int    idle_ms;         /* 0: 10000; threads without work end after this */
 } weft_config;
 
-/* Runs fn(arg) as goroutine 1 on the calling thread and returns when fn has returned and that
- * thread, which runs goroutines too, is back; goroutines that are left then never run again. If fn
- * ends by weft_exit, returns when all others have ended. 0, or the number of threads that did not
- * come back within shutdown_ms and stay behind; -EBUSY: a runtime runs already; -EINVAL: bad
- * configuration, named on stderr where it came from the environment; -EAGAIN, -ENOMEM. */
+/* Runs fn(arg) as goroutine 1, which starts on the calling thread, and returns there when fn has
+ * returned; goroutines that are left then never run again. If fn ends by weft_exit, returns when
+ * all others have ended. The calling thread runs no other goroutine, and sleeps once goroutine 1
+ * has gone on elsewhere; only where no other thread can be had does it run any, and then its return
+ * has to wait for that one. 0, or the number of threads that did not come back within shutdown_ms
+ * and stay behind; -EBUSY: a runtime runs already; -EINVAL: bad configuration, named on stderr
+ * where it came from the environment; -EAGAIN, -ENOMEM.
+ * If all goroutines wait, and no timer and no other thread of the process is left to wake one, the
+ * program ends with "all goroutines are asleep - deadlock!"; with other threads a line says so.
+ *
+ * The program may fork and exec, or _exit, from goroutines and other threads; any call of weft in
+ * the child that needs the run is misuse. A child forked while no run is on and no other thread is
+ * in a call of weft may have its own.
+ * exit() is fine at any time: the other goroutines go on until the process is gone. pthread_exit
+ * in a goroutine is misuse. */
 int weft_run(void (*fn)(void *), void *arg);
 int weft_run_with(const weft_config *cfg, void (*fn)(void *), void *arg);
+
+/* For programs that have a main loop of their own: starts the runtime in the background. The caller
+ * stays what it is, a thread of the program, and all such threads start goroutines, send, receive
+ * and wait. With nobody there to run the runtime sleeps. cfg may be NULL. 0, or as weft_run_with.
+ * Goroutine 1 is here the one that was started first, and its end is no other than theirs. */
+int weft_start(const weft_config *cfg);
+/* Ends that runtime, from any thread that is not weft's, as weft_run does when fn has returned:
+ * goroutines that are left never run again, calls of threads that wait return -ESHUTDOWN. 0, or the
+ * number of threads that stay behind; -EBUSY from a goroutine; -ESHUTDOWN: weft_start has started
+ * none, or another thread stops it already. What weft_run runs is not stopped by it. */
+int weft_stop(void);
 
 /* ---- Goroutines ------------------------------------------------------------------------------ */
 
@@ -107,6 +131,7 @@ WEFT_NORETURN void weft_exit(void);
 
 /* 1 for the first goroutine of a run, 0 outside goroutines. */
 int64_t weft_id(void);
+/* For reports: at most 31 bytes; control characters and double quotes become question marks. */
 void    weft_name(const char *name);
 
 /* For hot loops: yields if others should have their turn, and returns 1 then. May switch. */
@@ -145,6 +170,48 @@ void weft_block_end(void);
  * resolvers, regular expressions and libraries that one does not know. 0, or -EINVAL: no fn. May
  * switch. */
 int weft_blocking(void (*fn)(void *), void *arg);
+
+/* Between the two, which nest, the goroutine keeps its processor though it computes or blocks: for
+ * code that relies on nobody else running meanwhile, with procs 1. A call that waits or yields lets
+ * others run as ever. After 100 ms a line on stderr says who holds up the others. May switch: the
+ * begin, if the processor was lost before. */
+void weft_nopreempt_begin(void);
+void weft_nopreempt_end(void);
+
+/* ---- Processors and threads ------------------------------------------------------------------ */
+
+/* How many goroutines run at the same time. Where nobody has said a number, neither here nor in
+ * weft_config nor in WEFT_PROCS, it follows the CPUs that the process may use and the CPU limits of
+ * its cgroup, within a second or so while goroutines run. n: 1 to 1024, which ends the following,
+ * also if it is the same number; 0 changes nothing; WEFT_PROCS_AUTO follows again, from now on. The
+ * number before, or -EINVAL, -ENOMEM, -ESHUTDOWN, and nothing has changed. Stops the world. Any
+ * thread; not in a blocking region. May switch. */
+enum { WEFT_PROCS_AUTO = -1 };
+int weft_procs(int n);
+
+/* The most threads that weft may have, 2 to 1000000: one more ends the program. 0 changes nothing.
+ * The limit before, or -EINVAL, also if there are more already; -ESHUTDOWN. Any thread. */
+int weft_max_threads(int n);
+
+/* For code that depends on the thread that it runs on: thread-local state of libraries, GUI calls,
+ * namespaces, priorities. From lock to unlock the calling goroutine runs on this thread, and no
+ * other goroutine does; while it waits, others have its turn. They nest. A goroutine that ends
+ * while it is locked takes its thread with it, so one who cannot undo what he did to the thread
+ * leaves it locked; the thread that called weft_run stays, and runs nothing more. As the first call
+ * of fn, weft_lock_thread keeps goroutine 1 on that thread. To call either outside a goroutine, or
+ * unlock without lock, is misuse. */
+void weft_lock_thread(void);
+void weft_unlock_thread(void);
+
+/* ---- Threads of the program -------------------------------------------------------------------
+ *
+ * Any thread may call weft while a runtime runs; a call that waits blocks that thread only. Nothing
+ * has to be done before. One that calls often may attach itself: then its calls write to no memory
+ * that other threads use to tell that they are here. Attached is once and for all runs, until
+ * weft_detach or the end of the thread; the end of a run does not wait for an attached thread that
+ * is in no call. A second attach changes nothing, and neither does a call on a goroutine. */
+void weft_attach(void);
+void weft_detach(void);
 
 /* ---- Scopes ----------------------------------------------------------------------------------
  *
@@ -219,7 +286,7 @@ enum {
         WEFT_CASE_SEND = 2,
         WEFT_CASE_JOIN = 3,
         WEFT_CASE_AFTER = 4,
-        WEFT_CASE_DEFAULT = 5
+        WEFT_CASE_DEFAULT = 5   /* two more, for descriptors, in weft/io.h */
 };
 
 /* Made by the macros below. An array of them can be used again and again, changed in between, but
@@ -241,6 +308,7 @@ int weft_select(weft_case *cases, size_t n);
  * WEFT_SEND(c, p)   the element *p
  * WEFT_JOIN(id)     the end of a goroutine
  * WEFT_AFTER(ns)    so much time since the call of weft_select; <= 0: can go on at once
+ * WEFT_READABLE(fd), WEFT_WRITABLE(fd)   of a descriptor: see weft/io.h
  * WEFT_DEFAULT      if nothing else can go on at once */
 #define WEFT_RECV(c, p)   weft_case_recv_(c, p)
 #define WEFT_SEND(c, p)   weft_case_send_(c, p)
@@ -366,39 +434,24 @@ void weft_timer_free(weft_timer *t);
  * memory, or period <= 0. */
 weft_chan *weft_tick(int64_t period);
 
-/* ---- Looking inside -------------------------------------------------------------------------- */
+/* ---- Signals --------------------------------------------------------------------------------- */
 
-/* Set size to sizeof(weft_stats_t) before the call; fields beyond what the library knows stay as
- * they are. Counters are of this run, and exact once nothing runs. */
-typedef struct weft_stats_t {
-        uint64_t size;
-        uint64_t goroutines;            /* alive */
-        uint64_t threads, threads_idle, threads_spinning;
-        uint64_t procs, procs_idle;
-        uint64_t spawned;               /* goroutines so far */
-        uint64_t switches;              /* from one goroutine to another or to the scheduler */
-        uint64_t steals;
-        uint64_t handoffs, takes, preemptions;
-        uint64_t parks;                 /* times a goroutine waited: all, and by reason below */
-        uint64_t parks_park, parks_join, parks_chan_recv, parks_chan_send, parks_select;
-        uint64_t parks_sleep, parks_mutex, parks_rwmutex, parks_cond, parks_sem, parks_wg;
-        uint64_t parks_once, parks_scope_close;
-        uint64_t stacks_reserved;
-        /* How long goroutines waited between ready and running: entry i counts those of 2^i to
-         * 2^(i+1) ns. One in 256 is timed, and every one that was woken by a foreign thread. */
-        uint64_t ready_to_run[40];
-} weft_stats_t;
-/* 0; -EINVAL: no size; -ESHUTDOWN. */
-int weft_stats(weft_stats_t *st);
+/* A channel of int, capacity 16, that is sent the number of each signal of the set that arrives:
+ * every channel its own copy, at least one after the last arrival, dropped if there is no room. No
+ * code of the program's runs in a handler. While a channel wants a signal, what the program had
+ * installed for it does not happen; when the last one that does is closed, or its last reference
+ * dropped, or the run ends, that is back, unless something else was installed meanwhile. Threads of
+ * weft have the signal mask of the caller of weft_run: what all threads block does not arrive.
+ * Faults of an instruction (a division by zero) are not sent, they do what they did before.
+ * NULL: set is NULL or empty; it names SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGURG (weft's own) or a
+ * signal that does not exist; no memory; no runtime.
+ *
+ * SIGQUIT that no channel wants prints every goroutine to stderr under weft_run, and the program
+ * goes on; a handler that was there before runs too, and where it is ignored it stays ignored.
+ * WEFT_DEBUG=dump=0 leaves it alone. */
+weft_chan *weft_signal(const sigset_t *set);
 
-/* Writes every goroutine to fd: id, name, state, why and how long it waits, where it was created,
- * and for those that wait the calls that led there. Stops the world while it looks. Any goroutine;
- * from elsewhere nothing is written. May switch. */
-void weft_dump(int fd);
-
-/* Stops the world and checks every invariant of the scheduler: 0, or the program aborts and says
- * what is wrong. -EPERM outside goroutines. May switch. */
-int weft_check(void);
+/* ---- Version --------------------------------------------------------------------------------- */
 
 /* The version of the library that is running, "MAJOR.MINOR.PATCH": compare with the macros above,
  * which say what the program was compiled against. Any thread, any time. */
@@ -408,6 +461,8 @@ const char *weft_version(void);
 }
 #endif
 
+#include "weft/inside.h"        /* weft_stats, weft_dump, weft_check */
+#include "weft/io.h"            /* weft_read, weft_write, weft_listen, weft_dial, weft_close */
 #include "weft/typed.h"         /* WEFT_CHAN(int), weft_make, weft_send, weft_recv */
 
 #endif

@@ -23,6 +23,13 @@ void w_note_clear(struct note *n);
  * note no more once the sleeper may have seen it, but for the address. */
 void w_note_wake(struct note *n);
 
+/* For a note that several may wake: ends the sleep, present or future, unless another has done so
+ * since the last take. Context: any thread, async-signal-safe; the note is never freed. */
+void w_note_poke(struct note *n);
+/* The sleeper, once it was woken: from here on a poke ends its next sleep. What was written before
+ * any poke so far is visible. */
+void w_note_take(struct note *n);
+
 /* Returns after the wake; what the waker wrote before it is visible. Context: the one sleeper. */
 void w_note_sleep(struct note *n);
 

@@ -34,15 +34,22 @@ static bool is_selected(const char *name)
         return false;
 }
 
-void w_window(const char *name)
+static uint64_t *generator(void)
 {
         struct thread *self = w_self();
+        uint64_t      *state = self ? &self->window_rand : &w_os_guest()->window_rand;
 
-        if (!self || !is_selected(name))
+        if (*state == 0)
+                *state = w_os_random_seed();
+        return state;
+}
+
+void w_window(const char *name)
+{
+        if (!is_selected(name))
                 return;
-        if (self->window_rand == 0)
-                self->window_rand = w_os_random_seed();
-        uint64_t r = w_rand(&self->window_rand);
+        uint64_t r = w_rand(generator());
+
         switch (r % 16) {
         case 0:
                 w_os_sleep_until(w_os_now() + (int64_t)(r >> 32) % 50000);

@@ -2,9 +2,9 @@
  *
  * A PROTOCOL that argues about "between this line and that one" puts W_WINDOW("name") there. In
  * builds with W_WINDOWS it pauses the thread at random, from a few spins to a sleep, so that the
- * other party gets its chance; the variable WEFT_WINDOW=name[,name] confines it to some windows.
- * Elsewhere it is nothing. Under the simulator and the explorer every atomic access is such a point
- * already.
+ * other party gets its chance; also a thread that is not weft's. The variable
+ * WEFT_WINDOW=name[,name] confines it to some windows. Elsewhere it is nothing. Under the simulator
+ * and the explorer every atomic access is such a point already.
  *
  * SPDX-License-Identifier: MIT
  */

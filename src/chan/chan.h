@@ -97,6 +97,9 @@ W_MUST_CHECK int w_chan_recv(struct chan *c, void *elem);
  * threads may be at it at once, and whoever receives shall see the times in order. */
 W_MUST_CHECK int w_chan_try_send_time(struct chan *c, int64_t at);
 
+/* As w_chan_try_send, and whom it wakes is added to `woken`: for w_ready_many. */
+W_MUST_CHECK int w_chan_try_send_gather(struct chan *c, const void *elem, struct queue *woken);
+
 /* For ever, unless a scope strikes: what is done to no channel at all. */
 W_MUST_CHECK int w_chan_wait_for_ever(enum wait_reason reason);
 

@@ -94,10 +94,10 @@ W_EXPORT int weft_chan_recv(weft_chan *ch, void *elem)
 
         if (W_UNLIKELY(!c || !mp))
                 return recv_unusual(c, elem);
-        uint32_t before = w_enter_on(mp);
-        int      rc = recv(c, elem);
+        (void)w_enter_from_user(mp);
+        int rc = recv(c, elem);
 
-        w_leave(before);
+        w_leave_to_user(w_m());
         return rc;
 }
 

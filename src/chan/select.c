@@ -8,17 +8,20 @@
  *           none does only if at one moment none could; nothing is allocated for any number of
  *           cases, and waiting in line costs O(1) for each.
  * Parties   selector; partners of each channel (plain calls and other selectors), enders of
- *           goroutines, timer, scope.
+ *           goroutines, deliverers and closers of descriptors, timer, scope.
  * Words     the selector's wake word (PROTOCOL wake, wait/wake.c): ARMING, PARKED, verdict, which
  *           is W_VERDICT_OTHER + the case's index. All else is under the channels' locks.
- * Quick     1 looks at every case without a lock, as the try forms do; picks one that seems ready,
- *           each as likely   2 locks its channel and does it; not ready any more: slow
- * Slow      1 sorts cases by channel, once   2 begins the wait, if it may have to: scope, timer
+ * Quick     1 asks the kernel about every descriptor   2 looks at every case without a lock, as the
+ *           try forms do; picks one that seems ready, each as likely   3 locks its channel and does
+ *           it; not ready any more: slow
+ * Slow      1 sorts cases by channel, once   2 begins the wait, if it may have to: scope, timer,
+ *           a record in line for every descriptor, whose number is in use from here to the end
  *           3 locks every channel in address order, each once   4 picks again; one is ready: does
  *           it, unlocks all, done   5 a default: unlocks all, done   6 puts a record in line for
  *           every join, then for every channel case   7 unlocks all, on its own stack; still ARMING
  *           8 parks: ARMING -> PARKED; refused if somebody has won meanwhile   9 takes every record
- *           out, each under its lock   10 the verdict says what happened
+ *           out, each under its lock   10 the verdict says what happened; a descriptor on which
+ *           nothing is to be found: again from 2
  * Partner   as in PROTOCOL chan: claims under the channel's lock; PARKED: won, copies, unlocks,
  *           wakes. ARMING: won, copies, unlocks; the selector's park will be refused.
  * Why one moment   quick: the case was ready when it was done, under its lock, and any that is
@@ -33,10 +36,15 @@
  * Why a join that ends in step 6 is not missed   it is found ended there: the selector takes out
  *           what it has put in line so far, which are joins only, and goes on with it. A claim that
  *           another join's end made meanwhile hands nothing over and may be ignored.
+ * Why a descriptor is not missed   the poller is armed under the lock of its line, and tells at
+ *           once if it is ready by then (PROTOCOL poll, net/poll.c). A claim from there before step
+ *           4 hands nothing over: if a channel is ready then, it may be ignored.
+ * Why a number is in use until the end   who is told in vain leaves the line, and comes back. In
+ *           between the number could be closed, and lead to another file.
  * Rejected  locks held until the commit (as many unlocks on another's stack as there are cases);
  *           a random permutation (one more word per case, and no better than counting those ready).
  * Tests     flow/test_select*.c, flow/test_chan_linear.c, explore scenarios select-*, sim scenarios
- *           select_*, mutants select-*.
+ *           select_*, poll_select*, mutants select-*.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -61,6 +69,10 @@ static int read_case(struct select *s, uint32_t i)
                 return 0;
         case WEFT_CASE_JOIN:
                 s->n_joins++;
+                return 0;
+        case WEFT_CASE_READABLE:
+        case WEFT_CASE_WRITABLE:
+                s->n_fds++;
                 return 0;
         case WEFT_CASE_AFTER:
                 s->has_after = true;
@@ -192,20 +204,34 @@ static int64_t first_after(const struct select *s)
         return w_time_after(w_os_now(), least);
 }
 
-static int select_wait(struct select *s)
+static int wait_once(struct select *s, int64_t until)
 {
         struct wait w;
-        int         i;
 
-        w_wait_begin(&w, first_after(s), W_CANCELLABLE);
+        w_wait_begin(&w, until, W_CANCELLABLE);
         w.waiter.sole = false;          /* several can find it */
-        do {
+        int i = w_select_join_fds(s, &w);
+
+        if (i == W_SELECT_NONE) {
                 w_select_lock_all(s);
                 int picked = w_select_pick(s);
 
                 i = picked < 0 ? w_select_wait_unlock(s, &w) : do_ready_unlock(s, picked);
-        } while (i == W_SELECT_NONE);
+        }
+        w_select_leave_fds(s);
         w_wait_end(&w);
+        return i;
+}
+
+static int select_wait(struct select *s)
+{
+        int64_t until = first_after(s);
+        int     i;
+
+        do
+                i = wait_once(s, until);
+        while (i == W_SELECT_NONE);
+        w_select_end_fds(s);
         return i;
 }
 
@@ -217,8 +243,9 @@ static int select_any(struct select *s)
                 if (rc < 0)
                         return rc;
         }
-        if (s->n_chans == 1 && s->n_joins == 0 && !s->has_after)
+        if (s->n_chans == 1 && s->n_joins == 0 && s->n_fds == 0 && !s->has_after)
                 return select_one(s);
+        w_select_look(s);
         int i = select_quick(s);
 
         if (i >= 0)
@@ -265,6 +292,16 @@ W_EXPORT void weft_case_join(weft_case *out, int64_t id)
 W_EXPORT void weft_case_after(weft_case *out, int64_t ns)
 {
         *out = WEFT_AFTER(ns);
+}
+
+W_EXPORT void weft_case_readable(weft_case *out, int fd)
+{
+        *out = WEFT_READABLE(fd);
+}
+
+W_EXPORT void weft_case_writable(weft_case *out, int fd)
+{
+        *out = WEFT_WRITABLE(fd);
 }
 
 W_EXPORT void weft_case_default(weft_case *out)

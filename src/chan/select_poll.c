@@ -35,6 +35,9 @@ static bool seems_ready(const struct select_case *cs)
                 return w_join_look(cs->id) != -EAGAIN;
         case WEFT_CASE_AFTER:
                 return cs->ns <= 0;
+        case WEFT_CASE_READABLE:
+        case WEFT_CASE_WRITABLE:
+                return cs->found != 0;
         default:
                 return false;
         }
@@ -65,6 +68,9 @@ int w_select_do(const struct select *s, uint32_t i, struct waiter **asleep)
                 return w_chan_send_locked(cs->chan, cs->elem, asleep);
         case WEFT_CASE_JOIN:
                 return w_join_look(cs->id);
+        case WEFT_CASE_READABLE:
+        case WEFT_CASE_WRITABLE:
+                return cs->found;
         default:
                 return 0;
         }

@@ -118,6 +118,8 @@ static int what_happened(const struct select *s, const struct wait *w, uint32_t 
         struct select_case *cs = w_select_case(s, i);
 
         W_CHECK(i < s->n, "a select of %u cases was ended by case %u", s->n, i);
+        if (w_case_has_fd(cs))
+                return w_select_fd_happened(s, i);
         s->cases[i].result = cs->kind == WEFT_CASE_JOIN ? 0 : cs->in_line.rc;
         return (int)i;
 }

@@ -88,6 +88,19 @@ int w_chan_try_send_time(struct chan *c, int64_t at)
         return rc;
 }
 
+int w_chan_try_send_gather(struct chan *c, const void *elem, struct queue *woken)
+{
+        struct waiter *asleep;
+
+        w_lock_quick(&c->lock);
+        int rc = w_chan_send_locked(c, elem, &asleep);
+
+        w_unlock_quick(&c->lock);
+        if (asleep)
+                w_wake_gather(asleep, woken);
+        return rc;
+}
+
 /* ---- Public ---------------------------------------------------------------------------------- */
 
 /* -EINVAL: an element of some size, and no place to take it from. */
@@ -121,10 +134,10 @@ W_EXPORT int weft_chan_send(weft_chan *ch, const void *elem)
 
         if (W_UNLIKELY(!c || !mp || !elem))
                 return send_unusual(c, elem);
-        uint32_t before = w_enter_on(mp);
-        int      rc = send(c, elem);
+        (void)w_enter_from_user(mp);
+        int rc = send(c, elem);
 
-        w_leave(before);
+        w_leave_to_user(w_m());
         return rc;
 }
 

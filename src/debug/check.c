@@ -1,7 +1,7 @@
 /* debug/check.c - weft_check: stops the world and looks at every goroutine, thread and P.
  *
  * Called by   user code; tests; WEFT_DEBUG=check=1 at the end of a run.
- * Protocols   cites stop (sched/stop.c), mark (sched/m.c).
+ * Protocols   cites stop (sched/stop.c), mark (sched/m.c), pin (sched/pin.c).
  *
  * The invariants are numbered in sched/sched.h. A violation is fatal and says what was found.
  *
@@ -10,11 +10,12 @@
 #include "debug/check.h"
 
 #include "base/assert.h"
+#include "sched/pin.h"
 #include "sched/sched.h"
 
 #include "weft.h"
 
-#include <errno.h>      /* EPERM */
+#include <errno.h>      /* ESHUTDOWN */
 
 /* ---- Goroutines: I1, I2, I3, I11 ------------------------------------------------------------- */
 
@@ -30,6 +31,14 @@ static void meet_in_queue(struct g *gp)
         W_CHECK(w_g_state(gp) == G_RUNNABLE, "check: goroutine %ld is %s and stands in a queue",
                 (long)gp->id, w_g_state_name(w_g_state(gp)));
         W_CHECK(++gp->n_queued == 1, "check: goroutine %ld stands in two queues", (long)gp->id);
+}
+
+/* One that is locked to its thread is found in the global queue only. */
+static void meet_in_own_queue(struct g *gp)
+{
+        W_CHECK(!gp->locked, "check: goroutine %ld is locked and stands in the queue of a P",
+                (long)gp->id);
+        meet_in_queue(gp);
 }
 
 static void walk_runq(const struct runq *q, void (*fn)(struct g *))
@@ -67,13 +76,13 @@ static void walk_globq(void (*fn)(struct g *))
                 w_sched.globq.n);
 }
 
-static void walk_queues(void (*fn)(struct g *))
+static void walk_queues(void (*own)(struct g *), void (*global)(struct g *))
 {
-        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
-                walk_runq(&w_sched.all_p[i]->runq, fn);
-                walk_parents(&w_sched.all_p[i]->parents, fn);
+        for (uint32_t i = 0; i < w_n_procs(); i++) {
+                walk_runq(&w_sched.all_p[i]->runq, own);
+                walk_parents(&w_sched.all_p[i]->parents, own);
         }
-        walk_globq(fn);
+        walk_globq(global);
 }
 
 /* Who goes on without its P is not stopped, so its M is not looked at. */
@@ -86,6 +95,21 @@ static bool runs_on_a_thread(const struct g *gp)
                         return mp->p != NULL;
         }
         return false;
+}
+
+static bool runs(enum g_state state)
+{
+        return state == G_RUNNING || state == G_REGION || state == G_PREEMPTED;
+}
+
+/* Locked to its thread, and asleep: so is the thread, or it is about to be. */
+static void check_pinned(const struct g *gp)
+{
+        const struct m *mp = w_g_cold(gp)->locked_m;
+
+        W_CHECK(gp->locked && mp->locked_g == gp && mp->kept && !mp->curg && !mp->next_g,
+                "check: goroutine %ld waits, and thread %u is not there for it", (long)gp->id,
+                mp->thread.id);
 }
 
 struct census {
@@ -103,12 +127,14 @@ static bool check_g(void *record, void *arg)
         if (state == G_RUNNABLE)
                 W_CHECK(gp->n_queued == 1, "check: goroutine %ld is runnable and in no queue",
                         (long)gp->id);
-        if ((state == G_RUNNING || state == G_REGION) && !runs_on_a_thread(gp))
+        if (runs(state) && !runs_on_a_thread(gp))
                 W_CHECK(++census->n_unseen <= w_sched.n_lost,
                         "check: goroutine %ld runs on no thread", (long)gp->id);
         if (state == G_WAITING)
                 W_CHECK(gp->reason != W_WAIT_NONE && gp->stack,
                         "check: goroutine %ld waits for nothing", (long)gp->id);
+        if (w_pin_waits(gp))
+                check_pinned(gp);
         if (w_g_is_alive(state)) {
                 W_CHECK(gp->id > 0 && gp->id_page, "check: a live goroutine without an id");
                 census->n_live++;
@@ -116,14 +142,72 @@ static bool check_g(void *record, void *arg)
         return true;
 }
 
-/* ---- Threads and Ps: I5, I6, I7, I9 ---------------------------------------------------------- */
+/* ---- Threads and Ps: I5, I6, I7, I9, I12, I13 ------------------------------------------------ */
 
-static void check_m(struct m *mp, uint32_t *n_spinning)
+struct m_census {
+        uint32_t n, n_asleep, n_lost, n_kept, n_leaving;
+        uint32_t n_spinning;
+};
+
+/* Who has lost its P is not stopped, and may be about to lock or unlock. */
+static void check_kept(const struct m *mp)
 {
-        bool idle = !w_list_empty(&mp->idle_link) || w_sched.keeper == mp;
+        const struct g *gp = mp->locked_g;
 
+        W_CHECK(!gp || (gp->locked && w_g_cold(gp)->locked_m == mp),
+                "check: thread %u is kept for goroutine %ld, which is not locked to it",
+                mp->thread.id, (long)gp->id);
+        W_CHECK(mp->is_main || mp->kept == (gp != NULL),
+                "check: thread %u is kept for nobody, or for everyone", mp->thread.id);
+}
+
+static void count_m(const struct m *mp, struct m_census *census)
+{
+        census->n++;
+        census->n_asleep += !w_list_empty(&mp->idle_link);
+        census->n_lost += mp->lost_p != NULL;
+        census->n_kept += mp->kept && !mp->lost_p;
+        census->n_leaving += mp->leaves;
+}
+
+static void check_m_counts(const struct m_census *census)
+{
+        W_CHECK(census->n == w_sched.n_m, "check: %u threads found, %u counted", census->n,
+                w_sched.n_m);
+        W_CHECK(census->n_asleep == w_sched.n_idle_m + w_sched.n_kept_m,
+                "check: %u threads sleep, %u counted", census->n_asleep,
+                w_sched.n_idle_m + w_sched.n_kept_m);
+        W_CHECK(census->n_lost == w_sched.n_lost, "check: %u threads without their P, %u counted",
+                census->n_lost, w_sched.n_lost);
+        W_CHECK(census->n_kept == w_sched.n_kept, "check: %u threads are kept, %u counted",
+                census->n_kept, w_sched.n_kept);
+        W_CHECK(census->n_leaving == w_sched.n_leaving, "check: %u threads leave, %u counted",
+                census->n_leaving, w_sched.n_leaving);
+        W_CHECK(census->n_spinning <= w_n_procs(), "check: %u threads spin on %u Ps",
+                census->n_spinning, w_n_procs());
+}
+
+/* They come and go by themselves, but not in and out of the queue. */
+static void check_hogs(void)
+{
+        W_LIST_EACH(n, &w_sched.hogs) {
+                struct m *mp = W_CONTAINER_OF(n, struct m, hog_link);
+                uint32_t  grant = w_load_rlx(&mp->grant);         /* guarded by the lock */
+
+                W_CHECK(grant == W_GRANT_GONE || grant == W_GRANT_WAIT,
+                        "check: thread %u waits for a P, and its grant is %u", mp->thread.id,
+                        grant);
+        }
+}
+
+static void check_m(struct m *mp, struct m_census *census)
+{
+        bool idle = !w_list_empty(&mp->idle_link) || w_m_is_officer_locked(mp);
+
+        count_m(mp, census);
         if (mp->lost_p)
                 return;
+        check_kept(mp);
         if (idle)
                 W_CHECK(!mp->p && !mp->curg && !mp->spinning,
                         "check: idle thread %u has a P, a goroutine or spins", mp->thread.id);
@@ -132,7 +216,8 @@ static void check_m(struct m *mp, uint32_t *n_spinning)
                         "check: P %u does not know its thread %u", mp->p->id, mp->thread.id);
         W_CHECK(!mp->p || !w_mark_is_outside(w_load_acq(&mp->mark)), /* [MK1] */
                 "check: thread %u holds a P in a stopped world and is outside", mp->thread.id);
-        *n_spinning += mp->p && mp->spinning;   /* without a P it is about to stop looking */
+        /* Without a P it is about to stop looking. */
+        census->n_spinning += mp->p && mp->spinning;
 }
 
 static void check_p(struct p *pp, struct p *own)
@@ -143,40 +228,64 @@ static void check_p(struct p *pp, struct p *own)
                 status);
         W_CHECK(pp == own || !w_load_rlx(&pp->m),                 /* guarded: stopped */
                 "check: stopped P %u has a thread", pp->id);
+        W_CHECK(!pp->timers.closed, "check: P %u takes no timers", pp->id);
 }
 
-void w_check_world(struct p *own)
+/* A P that was removed: others remember the record, and must find nothing in it. */
+static void check_dead_p(struct p *pp)
 {
-        uint32_t      n_spinning = 0;
-        struct census census = { 0 };
+        uint32_t status = w_load_rlx(&pp->status);                /* guarded: stopped */
 
-        for (uint32_t i = 0; i < w_sched.n_procs; i++)
-                w_timers_check(&w_sched.all_p[i]->timers);
-        w_lock(&w_sched.lock);
-        for (uint32_t i = 0; i < w_sched.n_procs; i++)
+        W_CHECK(status == P_DEAD && !w_load_rlx(&pp->m) && !pp->taken_from,     /* guarded */
+                "check: P %u was removed and has status %u or a thread", pp->id, status);
+        W_CHECK(w_p_has_no_work(pp), "check: P %u was removed and has work", pp->id);
+        W_CHECK(pp->timers.closed && pp->free_g.n == 0 && pp->stacks.n == 0,
+                "check: P %u was removed and keeps something", pp->id);
+}
+
+static void check_locked(struct p *own)
+{
+        struct census   census = { 0 };
+        struct m_census ms = { 0 };
+
+        for (uint32_t i = 0; i < w_n_procs(); i++)
                 check_p(w_sched.all_p[i], own);
-        walk_queues(meet_in_queue);
+        for (uint32_t i = w_n_procs(); i < w_n_p(); i++)
+                check_dead_p(w_sched.all_p[i]);
+        walk_queues(meet_in_own_queue, meet_in_queue);
         w_g_each(check_g, &census);
-        walk_queues(forget);
+        walk_queues(forget, forget);
         W_LIST_EACH(n, &w_sched.all_m)
-                check_m(W_CONTAINER_OF(n, struct m, all_link), &n_spinning);
+                check_m(W_CONTAINER_OF(n, struct m, all_link), &ms);
+        check_m_counts(&ms);
+        check_hogs();
         W_CHECK(census.n_live == w_live_count(), "check: %ld goroutines found, %ld counted",
                 (long)census.n_live, (long)w_live_count());
-        W_CHECK(n_spinning <= w_sched.n_procs, "check: %u threads spin on %u Ps", n_spinning,
-                w_sched.n_procs);
+}
+
+/* If the run has ended meanwhile things are being taken apart: threads that were kept are gone. */
+void w_check_world(struct p *own)
+{
+        for (uint32_t i = 0; i < w_n_p(); i++)
+                w_timers_check(&w_sched.all_p[i]->timers);
+        w_lock(&w_sched.lock);
+        if (!w_sched.ending)
+                check_locked(own);
         w_unlock(&w_sched.lock);
 }
 
 W_EXPORT int weft_check(void)
 {
-        if (!w_run_is_on())
+        if (!w_guest_begin())
                 return -ESHUTDOWN;
-        if (!w_g())
-                return -EPERM;
         W_ENTER();
-        w_world_stop();
-        w_check_world(w_p());
-        w_world_start();
+        bool stopped = w_world_stop();
+
+        if (stopped) {
+                w_check_world(w_p());
+                w_world_start();
+        }
         W_LEAVE();
-        return 0;
+        w_guest_end();
+        return stopped ? 0 : -ESHUTDOWN;
 }

@@ -18,6 +18,7 @@ _Static_assert(W_ARRAY_LEN(((weft_stats_t *)0)->ready_to_run) == W_READY_BUCKETS
 
 /* Where the waits of each reason are counted. */
 static const size_t place_of[W_N_WAIT_REASONS] = {
+        [W_WAIT_IO] = offsetof(weft_stats_t, parks_io),
         [W_WAIT_PARK] = offsetof(weft_stats_t, parks_park),
         [W_WAIT_JOIN] = offsetof(weft_stats_t, parks_join),
         [W_WAIT_CHAN_RECV] = offsetof(weft_stats_t, parks_chan_recv),
@@ -49,6 +50,8 @@ static void add_p(weft_stats_t *st, struct p_stats *s)
         st->switches += w_load_rlx(&s->switches);                 /* counter */
         st->steals += w_load_rlx(&s->steals);                     /* counter */
         st->takes += w_load_rlx(&s->takes);                       /* counter */
+        st->handoffs += w_load_rlx(&s->handoffs);                 /* counter */
+        st->preemptions += w_load_rlx(&s->preemptions);           /* counter */
         add_parks(st, s);
         for (uint32_t i = 0; i < W_READY_BUCKETS; i++)
                 st->ready_to_run[i] += w_load_rlx(&s->ready_to_run[i]);   /* counter */
@@ -57,15 +60,15 @@ static void add_p(weft_stats_t *st, struct p_stats *s)
 void w_stats_collect(weft_stats_t *st)
 {
         *st = (weft_stats_t){ .size = sizeof(*st) };
-        for (uint32_t i = 0; i < w_sched.n_procs; i++)
+        for (uint32_t i = 0; i < w_n_p(); i++)
                 add_p(st, &w_sched.all_p[i]->stats);
         add_p(st, &w_sched.without_p);
         st->goroutines = (uint64_t)w_live_count();
         st->threads_spinning = w_load_rlx(&w_sched.n_spinning);   /* counter */
-        st->procs = w_sched.n_procs;
         w_lock(&w_sched.lock);
+        st->procs = w_n_procs();
         st->threads = w_sched.n_m;
-        st->threads_idle = w_sched.n_idle_m + (w_sched.keeper != NULL);
+        st->threads_idle = w_sched.n_idle_m + w_sched.n_kept_m + w_n_officers_locked();
         st->procs_idle = w_load_rlx(&w_sched.n_idle_p);           /* counter */
         w_unlock(&w_sched.lock);
         st->stacks_reserved = w_stack_stats(&w_sched.stacks, w_sched.config.stack_size).n_reserved;

@@ -27,6 +27,11 @@ enum w_os_call {
         W_CALL_AFFINITY,        /* sched_getaffinity */
         W_CALL_OPEN,
         W_CALL_RANDOM,          /* getrandom */
+        W_CALL_TIMER,           /* timer_create */
+        W_CALL_ATFORK,          /* pthread_atfork */
+        W_CALL_POLLER,          /* epoll_create, eventfd, epoll_ctl */
+        W_CALL_SOCKET,          /* socket, bind, listen, connect */
+        W_CALL_ACCEPT,
         W_N_CALLS,
         W_CALL_ANY = W_N_CALLS, /* whichever of them comes */
 };

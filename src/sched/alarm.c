@@ -9,10 +9,11 @@
  *           anew before; after that it does not go off for the old time. Stopping and putting off
  *           cost one change of a word, from any thread; the record outlives its place in the heap.
  * Parties   setters, stoppers and the freer (any thread), the firer (holds the heap's lock), the
- *           sweeper (likewise).
+ *           sweeper (likewise), the mover (of PROTOCOL timers; holds two).
  * Words     word: when << 3 | HEAPED | SET | FREED. HEAPED changes under the heap's lock only. The
  *           key in the heap is no later than `when`, or a setter that holds the lock is about to
- *           make it so.
+ *           make it so.  heap: changes under the lock of the heap that it names: whoever has that
+ *           lock and finds the same heap there has the right one.
  * Setter    HEAPED, and not earlier than `when`: word := when', SET [AL1]; the heap will find out
  *           else under the heap's lock: word := when', SET, HEAPED [AL1]; push, or lower the key
  * Stopper   SET -> not SET [AL1]: it was in time
@@ -24,8 +25,12 @@
  *           again in between: stays, key := when
  * Sweeper   more than a quarter of the heap is not SET: drops them all. Run by setters that push,
  *           and by stoppers now and then
+ * Mover     heap := the other one [AL2]
+ * Closed    the heap of an alarm that is in none may have been closed. A setter that has its lock
+ *           sees that: heap := that of P 0 [AL2], and again
  * Edges     [AL1] what each party did before   word CAS and xchg-acqrel -> the next one: the same,
  *                 and load-acquire
+ *           [AL2] the heap itself   heap store-release -> heap load-acquire
  * Why not for an old time   the firer's move from SET is a CAS on the very time that it saw.
  * Why a record is freed once   HEAPED and FREED change in one word: whoever makes it FREED and not
  *           HEAPED frees it.
@@ -115,6 +120,19 @@ void w_alarm_cache_drain(struct p *pp)
         give_back(pp, 0);
 }
 
+/* Not `heap`: somebody may still look there, see w_alarm_free_now(). */
+static void fill(struct alarm *a, const struct alarm *like)
+{
+        a->timer = (struct timer){ 0 };
+        a->word.raw = 0;        /* unpublished */
+        a->period = like->period;
+        a->fn = like->fn;
+        a->arg = like->arg;
+        a->created_at = like->created_at;
+        a->hold = like->hold;
+        a->room[0] = NULL;
+}
+
 struct alarm *w_alarm_new(const struct alarm *like)
 {
         struct p     *pp = w_p();
@@ -122,15 +140,41 @@ struct alarm *w_alarm_new(const struct alarm *like)
 
         if (!a)
                 return NULL;
-        struct p *home = pp ? pp : w_sched.all_p[((uintptr_t)a >> 7) % w_sched.n_procs];
+        struct p *home = pp ? pp : w_sched.all_p[((uintptr_t)a >> 7) % w_n_p()];
 
-        *a = *like;
-        a->heap = &home->timers;
-        a->word.raw = 0;        /* unpublished */
+        fill(a, like);
+        w_store_rel(&a->heap, &home->timers);                     /* [AL2] */
         return a;
 }
 
 /* ---- The word -------------------------------------------------------------------------------- */
+
+/* With the lock of that heap. */
+static struct timers *heap_locked(const struct alarm *a)
+{
+        return w_load_rlx(&a->heap);                              /* guarded by the lock */
+}
+
+void w_alarm_moved(struct timer *t, struct timers *to)
+{
+        w_store_rel(&((struct alarm *)t)->heap, to);              /* [AL2] */
+}
+
+/* The heap that a is in or is to be in, locked and with room; NULL: no memory. */
+static struct timers *lock_heap(struct alarm *a)
+{
+        for (;;) {
+                struct timers *ts = w_load_acq(&a->heap);         /* [AL2] */
+
+                if (w_timers_lock_with_room(ts) < 0)
+                        return NULL;
+                if (W_LIKELY(heap_locked(a) == ts && !ts->closed))
+                        return ts;
+                if (heap_locked(a) == ts)
+                        w_store_rel(&a->heap, &w_sched.all_p[0]->timers);       /* [AL2] */
+                w_unlock(&ts->lock);
+        }
+}
 
 static int64_t when_of(uint64_t word)
 {
@@ -208,9 +252,9 @@ static void count_dead(struct timers *ts)
 
 static int set_locked(struct alarm *a, int64_t when)
 {
-        struct timers *ts = a->heap;
+        struct timers *ts = lock_heap(a);
 
-        if (w_timers_lock_with_room(ts) < 0)
+        if (!ts)
                 return -ENOMEM;
         int64_t  before = w_timers_next_at(ts);
         uint64_t old = w_xchg_acqrel(&a->word, word_for(when, SET | HEAPED));   /* [AL1] */
@@ -232,7 +276,7 @@ static int set_locked(struct alarm *a, int64_t when)
 
 int w_alarm_set(struct alarm *a, int64_t when)
 {
-        struct timers *ts = a->heap;
+        struct timers *ts = w_load_acq(&a->heap);                 /* [AL2] */
         uint64_t       old = w_load_rlx(&a->word);                /* hint: the CAS decides */
 
         do {
@@ -245,9 +289,16 @@ int w_alarm_set(struct alarm *a, int64_t when)
         return (old & SET) != 0;
 }
 
+bool w_alarm_is_set(const struct timer *t)
+{
+        const struct alarm *a = W_CONTAINER_OF(t, const struct alarm, timer);
+
+        return w_load_acq(&a->word) & SET;                        /* [AL1] */
+}
+
 bool w_alarm_stop(struct alarm *a)
 {
-        struct timers *ts = a->heap;
+        struct timers *ts = w_load_acq(&a->heap);                 /* [AL2] */
         uint64_t       old = w_load_acq(&a->word);                /* [AL1] */
 
         do {
@@ -261,7 +312,7 @@ bool w_alarm_stop(struct alarm *a)
 
 void w_alarm_free(struct alarm *a)
 {
-        struct timers *ts = a->heap;
+        struct timers *ts = w_load_acq(&a->heap);                 /* [AL2] */
         uint64_t       old = w_load_acq(&a->word);                /* [AL1] */
 
         do
@@ -273,12 +324,15 @@ void w_alarm_free(struct alarm *a)
                 count_dead(ts);
 }
 
+/* Who is in `hold` has the lock of the alarm's heap, and moved the word before it was FREED: the
+ * heap that is read after that is the one, also if the alarm has moved there just before. The
+ * record may be another alarm's by now: then nobody is any more, and one more lock is harmless. */
 void w_alarm_free_now(struct alarm *a)
 {
-        struct timers *ts = a->heap;
-
         w_alarm_free(a);
-        w_lock(&ts->lock);      /* who is in `hold` has it */
+        struct timers *ts = w_load_acq(&a->heap);                 /* [AL2] */
+
+        w_lock(&ts->lock);
         w_unlock(&ts->lock);
 }
 
@@ -294,7 +348,7 @@ static int64_t next_period(int64_t when, int64_t period, int64_t now)
  * word dropped the record may be another alarm's already. */
 static void leave_locked(struct alarm *a)
 {
-        struct timers *ts = a->heap;
+        struct timers *ts = heap_locked(a);
 
         w_timers_remove_locked(ts, &a->timer);
         if (!drop_word_locked(ts, a))
@@ -305,7 +359,7 @@ static struct g *once_locked(struct alarm *a, uint64_t word, int64_t now)
 {
         if (!w_cas_acqrel(&a->word, &word, word & ~(uint64_t)SET))      /* [AL1] */
                 return NULL;            /* stopped or set anew: looked at again */
-        w_add_rlx(&a->heap->n_dead, 1);                           /* counter */
+        w_add_rlx(&heap_locked(a)->n_dead, 1);                    /* counter */
         struct g *gp = w_spawn_hidden(a->fn, a->arg, a->created_at);
 
         if (gp) {
@@ -314,8 +368,8 @@ static struct g *once_locked(struct alarm *a, uint64_t word, int64_t now)
         }
         word &= ~(uint64_t)SET;
         if (w_cas_acqrel(&a->word, &word, word | SET))            /* [AL1] */
-                w_sub_rlx(&a->heap->n_dead, 1);                   /* counter */
-        w_timers_rekey_locked(a->heap, &a->timer, now + RETRY_NS);
+                w_sub_rlx(&heap_locked(a)->n_dead, 1);            /* counter */
+        w_timers_rekey_locked(heap_locked(a), &a->timer, now + RETRY_NS);
         return NULL;
 }
 
@@ -326,7 +380,7 @@ static void period_locked(struct alarm *a, uint64_t word, int64_t now, struct ri
 
         if (!w_cas_acqrel(&a->word, &word, word_for(next, SET | HEAPED)))       /* [AL1] */
                 return;
-        w_timers_rekey_locked(a->heap, &a->timer, next);
+        w_timers_rekey_locked(heap_locked(a), &a->timer, next);
         r->due = when;
         a->hold(a, r);
 }
@@ -340,7 +394,7 @@ struct g *w_alarm_due_locked(struct timer *t, int64_t now, struct ring *r)
         if (!(word & SET))
                 leave_locked(a);
         else if (when_of(word) > now)
-                w_timers_rekey_locked(a->heap, t, when_of(word));
+                w_timers_rekey_locked(heap_locked(a), t, when_of(word));
         else if (a->fn)
                 return once_locked(a, word, now);
         else

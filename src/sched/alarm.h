@@ -1,8 +1,8 @@
 /* sched/alarm.h - alarms: timers in records of their own, stopped and moved from anywhere.
  *
- * An alarm belongs to one heap for its whole life: that of the P where it was made. Stopping it and
- * putting it off are one change of its word and leave the heap alone. PROTOCOL alarm stands in
- * sched/alarm.c.
+ * An alarm belongs to the heap of the P where it was made, and to another one only when that P is
+ * removed. Stopping it and putting it off are one change of its word and leave the heap alone.
+ * PROTOCOL alarm stands in sched/alarm.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +24,7 @@ struct ring {
 struct alarm {
         struct timer   timer;           /*    must be first; .claim is NULL */
         w_atomic_u64   word;            /* a  [AL1] when, and enum alarm_bit */
-        struct timers *heap;            /* i  */
+        W_ATOMIC(struct timers *) heap; /* a  [AL2] changes under the lock of the old one */
         int64_t        period;          /* i  0: once */
         void         (*fn)(void *);     /* i  to run in a goroutine of its own, or NULL */
         void          *arg;             /* i  */
@@ -50,11 +50,17 @@ W_MUST_CHECK int w_alarm_set(struct alarm *a, int64_t when);
 /* True if it was set, and now will not go off. Context: any thread, no lock held. */
 bool w_alarm_stop(struct alarm *a);
 
+/* t is the timer of an alarm: false, it was stopped. With the lock of its heap. */
+bool w_alarm_is_set(const struct timer *t);
+
 /* Stops it; the record is reused once its heap has forgotten it. Context: as w_alarm_stop. */
 void w_alarm_free(struct alarm *a);
 
 /* The same, and nobody is or will be in `hold` afterwards. */
 void w_alarm_free_now(struct alarm *a);
+
+/* It is in that heap now. Context: with the locks of the old one and the new one. */
+void w_alarm_moved(struct timer *t, struct timers *to);
 
 /* An alarm's timer is due, or was when its key was set: fires, moves or drops it. A goroutine that
  * is RUNNABLE and in no queue, or NULL. Context: firer, the heap's lock held. */

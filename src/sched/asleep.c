@@ -1,12 +1,14 @@
 /* sched/asleep.c - step 9: an M without a P sleeps until it is given one, or ends.
  *
  * Called by   idle, stop and schedule (an M has no P), sysmon (a thread is owed).
- * Protocols   cites threads (sched/thread.c), keeper (sched/keeper.c), take (sched/take.c).
+ * Protocols   cites threads (sched/thread.c), keeper (sched/keeper.c), take (sched/take.c),
+ *             deadlock (sched/deadlock.c).
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
 #include "sched/keeper.h"
+#include "sched/netpoll.h"
 #include "sched/sched.h"
 #include "sched/take.h"
 
@@ -19,8 +21,7 @@ static bool may_end(struct m *mp)
 {
         w_lock(&w_sched.lock);
         bool unemployed = !w_list_empty(&mp->idle_link);
-        bool ends = unemployed && !mp->is_main &&
-                    w_threads_available_locked() > w_sched.n_procs + 1;
+        bool ends = unemployed && !mp->kept && w_threads_available_locked() > w_n_procs();
 
         if (ends) {
                 w_list_unlink(&mp->idle_link);
@@ -41,13 +42,19 @@ static bool sleep_once(struct m *mp, int64_t until)
         return true;
 }
 
-/* False: mp is to end. True: there are orders, or mp was the timekeeper and begins again. */
+/* False: mp is to end. True: there are orders, or mp was the timekeeper or in the poller and begins
+ * again, or has a P already. */
 static bool sleep_until_orders(struct m *mp)
 {
         int64_t patience = (int64_t)w_sched.config.idle_ms * 1000000;
 
+        if (mp->polls) {
+                w_netpoll_sleep(mp);
+                return true;
+        }
         for (;;) {
-                int64_t limit = w_os_now() + patience;
+                bool    stays = mp->is_main || mp->locked_g;
+                int64_t limit = stays ? W_FOREVER : w_os_now() + patience;
                 bool    keeps = mp->keeps_until < limit;
 
                 if (sleep_once(mp, keeps ? mp->keeps_until : limit))
@@ -69,8 +76,15 @@ bool w_thread_sleep(struct m *mp)
 
 void w_thread_enlist_locked(struct m *mp)
 {
-        w_list_push_front(&w_sched.idle_m, &mp->idle_link);
-        w_sched.n_idle_m++;
+        if (mp->is_main)
+                w_m_keep_locked(mp, true);
+        if (mp->kept) {
+                w_list_push_front(&w_sched.kept_m, &mp->idle_link);
+                w_sched.n_kept_m++;
+        } else {
+                w_list_push_front(&w_sched.idle_m, &mp->idle_link);
+                w_sched.n_idle_m++;
+        }
 }
 
 /* For an M in the idle list or the timekeeper, or with orders on their way. False: it is to end. */
@@ -99,7 +113,9 @@ uint32_t w_thread_retry_owed(int64_t now)
                 w_sched.retry_pause = 0;
                 return 0;
         }
-        if (now < w_sched.retry_at)
+        bool asked = w_load_rlx(&w_sched.thread_owed) == W_OWED_ASKED;            /* hint */
+
+        if (!asked && now < w_sched.retry_at)
                 return 0;
         w_sched.retry_pause = w_sched.retry_pause ? 2 * w_sched.retry_pause : RETRY_MIN_NS;
         if (w_sched.retry_pause > RETRY_MAX_NS)
@@ -116,14 +132,23 @@ uint32_t w_thread_retry_owed(int64_t now)
         return pp != NULL;
 }
 
+/* One that is kept looks for no work. m0 does, but only where no other thread is to be had. */
+static bool may_help_locked(const struct m *mp)
+{
+        return !w_m_is_tainted(mp) &&
+               !(mp->is_main &&
+                 w_load_rlx(&w_sched.thread_owed) == W_OWED_ASKED);      /* guarded */
+}
+
 /* A thread could not be created for a P with work to do, and this one is about to sleep: it looks
  * for that work instead. Unlocks if so. */
 static bool take_owed_locked(struct m *mp)
 {
-        struct p *pp = pop_owed_locked();
+        struct p *pp = may_help_locked(mp) ? pop_owed_locked() : NULL;
 
         if (!pp)
                 return false;
+        w_m_keep_locked(mp, false);
         w_unlock(&w_sched.lock);
         w_p_acquire(mp, pp);
         w_spin_begin(mp);
@@ -134,13 +159,19 @@ bool w_thread_sleep_unlock(struct m *mp)
 {
         W_ASSERT(!mp->p && !mp->spinning && !mp->curg);
         w_lost_p_over_locked(mp);
+        mp->keeps_until = W_FOREVER;
         for (;;) {
+                if (mp->next_p)         /* the goroutine that is locked to it runs again already */
+                        break;
                 if (!w_sched.ending && take_owed_locked(mp))
                         return true;
-                if (w_sched.ending || w_keeper_begin_locked(mp))
+                if (w_sched.ending || (!mp->kept && w_keeper_begin_locked(mp)))
                         break;
-                if (w_sched.keeper != mp)
+                if (!mp->kept)
+                        w_netpoll_begin_locked(mp);
+                if (!w_m_is_officer_locked(mp))
                         w_thread_enlist_locked(mp);
+                w_deadlock_asleep_locked();
                 w_unlock(&w_sched.lock);
                 if (!await_orders(mp))
                         return false;
@@ -149,6 +180,58 @@ bool w_thread_sleep_unlock(struct m *mp)
                 w_lock(&w_sched.lock);
         }
         w_unlock(&w_sched.lock);
+        w_thread_take_orders(mp);
+        return mp->p != NULL;
+}
+
+bool w_thread_sleep_enlisted(struct m *mp)
+{
+        return await_orders(mp) && (mp->p || w_thread_sleep(mp));
+}
+
+/* ---- Those that are not for everyone --------------------------------------------------------- */
+
+/* m0, in need, goes on as one of many as long as no other thread is to be had; anyone goes on that
+ * has taken its orders. */
+static bool goes_on_locked(const struct m *mp)
+{
+        if (w_m_is_tainted(mp))
+                return mp->next_g && !mp->next_p;
+        return mp->spinning || (!mp->kept && w_sched.n_idle_m == 0);
+}
+
+/* What becomes of mp without a P; true: it waits in its list. */
+static bool withdraw_locked(struct m *mp)
+{
+        if (mp->ruined && !mp->is_main) {
+                w_m_keep_locked(mp, false);
+                w_sched.n_leaving++;
+                mp->leaves = true;
+                return false;
+        }
+        if (w_sched.ending || mp->next_p)
+                return false;
+        mp->keeps_until = W_FOREVER;
+        w_thread_enlist_locked(mp);
+        return true;
+}
+
+/* In its list before the P goes on: where no other thread is to be had, it is m0's again. */
+bool w_thread_make_way(struct m *mp)
+{
+        w_lock(&w_sched.lock);
+        if (goes_on_locked(mp)) {
+                w_unlock(&w_sched.lock);
+                return true;
+        }
+        struct p *pp = w_p_release(mp);
+        bool      enlisted = withdraw_locked(mp);
+
+        w_hand_off_unlock(pp);
+        w_live_idle();
+        if (enlisted)
+                return w_thread_sleep_enlisted(mp);
+        w_thread_take_orders(mp);
         return mp->p != NULL;
 }
 
@@ -161,7 +244,8 @@ bool w_thread_swap(struct m *mp)
         struct list_node *n = w_list_pop_front(&w_sched.idle_m);
 
         if (!n) {
-                bool spare = w_sched.n_m > w_sched.n_procs;
+                bool spare = w_threads_available_locked() > w_n_procs() ||
+                             w_sched.n_m >= w_sched.max_threads;
 
                 w_unlock(&w_sched.lock);
                 if (!spare)
@@ -177,7 +261,5 @@ bool w_thread_swap(struct m *mp)
         w_thread_enlist_locked(mp);
         w_unlock(&w_sched.lock);
         w_note_wake(&other->note);
-        if (!await_orders(mp))
-                return false;
-        return mp->p || w_thread_sleep(mp);
+        return w_thread_sleep_enlisted(mp);
 }

@@ -28,7 +28,7 @@ void w_commit_yield(struct m *mp, const struct commit *c)
         }
         w_g_move(c->left, G_RUNNING, G_RUNNABLE);
         w_queue_ring(mp->p, c->left);
-        if (w_sched.n_procs == 1)
+        if (w_n_procs() == 1)
                 return;
         w_fence_full();                                           /* [ID1] */
         if (W_UNLIKELY(w_load_rlx(&w_sched.n_idle_p) != 0))       /* guarded by ID1 */
@@ -55,6 +55,14 @@ void w_commit_parent(struct m *mp, const struct commit *c)
 {
         w_g_move(c->left, G_RUNNING, G_RUNNABLE);
         w_queue_parent(mp->p, c->left);
+        w_wake_one();
+}
+
+void w_commit_child(struct m *mp, const struct commit *c)
+{
+        w_g_move(c->left, G_RUNNING, G_RUNNABLE);
+        w_queue_parent(mp->p, c->left);
+        w_queue_next(mp->p, c->arg);
         w_wake_one();
 }
 

@@ -16,6 +16,8 @@ void w_commit_yield(struct m *mp, const struct commit *c);
 void w_commit_park(struct m *mp, const struct commit *c);
 /* A parent whose child runs first: into `next`. */
 void w_commit_parent(struct m *mp, const struct commit *c);
+/* The same where the child, c->arg, cannot run here: into `next` before it. */
+void w_commit_child(struct m *mp, const struct commit *c);
 /* Runs c->fn(c->arg) on g0, then back to the goroutine. */
 void w_commit_call(struct m *mp, const struct commit *c);
 /* region.c: the same for fn of the user's, in a blocking region. */

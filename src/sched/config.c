@@ -50,19 +50,34 @@ static int choose(int64_t from_code, const char *variable, int64_t low, int64_t 
         return -EINVAL;
 }
 
-static int64_t detected_procs(void)
-{
-        int cpus = w_os_cpu_count(), quota = w_os_cpu_quota();
-
-        if (quota > 0 && quota < cpus)
-                cpus = quota;
-        return cpus < W_PROCS_MAX ? cpus : W_PROCS_MAX;
-}
-
 /* ---- WEFT_DEBUG ------------------------------------------------------------------------------ */
 
+enum debug_key { SCHEDTRACE, SCHEDDETAIL, CHECK, MIGRATE, DUMP, RANDOMIZE, PREEMPT, N_KEYS };
+
+static const struct {
+        const char *name;
+        int64_t     high;       /* a number from 0 to this */
+} keys[N_KEYS] = {
+        [SCHEDTRACE] = { "schedtrace", 3600000 },
+        [SCHEDDETAIL] = { "scheddetail", 1 },
+        [CHECK] = { "check", 1 },
+        [MIGRATE] = { "migrate", 1 },
+        [DUMP] = { "dump", 1 },
+        [RANDOMIZE] = { "randomize", INT64_MAX },
+        [PREEMPT] = { "preempt", 0 },   /* a word */
+};
+
+static enum debug_key find_key(const char *text, size_t len)
+{
+        int i = 0;
+
+        while (i < N_KEYS && (strlen(keys[i].name) != len || memcmp(keys[i].name, text, len) != 0))
+                i++;
+        return (enum debug_key)i;
+}
+
 /* What the code has set wins. */
-static bool apply_preempt(struct run_config *c, const char *value)
+static bool set_preempt(struct run_config *c, const char *value)
 {
         static const char *const names[] = {
                 [WEFT_PREEMPT_OFF] = "off",
@@ -80,23 +95,44 @@ static bool apply_preempt(struct run_config *c, const char *value)
         return false;
 }
 
-static bool apply_debug(struct run_config *c, const char *key, const char *value)
+/* False: the value is none that the key can have. */
+static bool set_key(struct run_config *c, enum debug_key key, const char *value)
 {
         int64_t n;
 
-        if (strcmp(key, "schedtrace") == 0 && parse_number(value, 0, 3600000, &n))
+        if (key == PREEMPT)
+                return set_preempt(c, value);
+        if (!parse_number(value, 0, keys[key].high, &n))
+                return false;
+        if (key == SCHEDTRACE)
                 c->schedtrace_ms = (int)n;
-        else if (strcmp(key, "scheddetail") == 0 && parse_number(value, 0, 1, &n))
+        else if (key == SCHEDDETAIL)
                 c->scheddetail = n;
-        else if (strcmp(key, "check") == 0 && parse_number(value, 0, 1, &n))
+        else if (key == CHECK)
                 c->check = n;
-        else if (strcmp(key, "migrate") == 0 && parse_number(value, 0, 1, &n))
+        else if (key == MIGRATE)
                 c->migrate = n;
-        else if (strcmp(key, "randomize") == 0 && parse_number(value, 0, INT64_MAX, &n))
-                c->randomize = true, c->randomize_seed = (uint64_t)n;
+        else if (key == DUMP)
+                c->dump = n;
         else
-                return strcmp(key, "preempt") == 0 && apply_preempt(c, value);
+                c->randomize = true, c->randomize_seed = (uint64_t)n;
         return true;
+}
+
+static void apply_debug(struct run_config *c, const char *item)
+{
+        size_t         len = strcspn(item, "=");
+        enum debug_key key = find_key(item, len);
+
+        if (key == N_KEYS)
+                w_say("WEFT_DEBUG: '%s' is not known and ignored", item);
+        else if (set_key(c, key, item[len] ? item + len + 1 : ""))
+                return;
+        else if (key == PREEMPT)
+                w_say("WEFT_DEBUG: '%s' is ignored, the value must be off, blocked or all", item);
+        else
+                w_say("WEFT_DEBUG: '%s' is ignored, the value must be a number from 0 to %ld", item,
+                      (long)keys[key].high);
 }
 
 static void parse_debug(struct run_config *c, const char *text)
@@ -110,13 +146,8 @@ static void parse_debug(struct run_config *c, const char *text)
 
                 memcpy(item, text, take);
                 item[take] = '\0';
-                char *equals = strchr(item, '=');
-
-                if (equals)
-                        *equals = '\0';
-                if (!apply_debug(c, item, equals ? equals + 1 : "") && len)
-                        w_say("WEFT_DEBUG: '%s%s%s' is not known and ignored", item,
-                              equals ? "=" : "", equals ? equals + 1 : "");
+                if (len)
+                        apply_debug(c, item);
         }
 }
 
@@ -150,9 +181,10 @@ int w_config_read(struct run_config *out, const weft_config *cfg)
         int         rc = check_fields(&full);
 
         if (rc == 0)
-                rc = choose(full.procs, "WEFT_PROCS", 1, W_PROCS_MAX, detected_procs(), &procs);
+                rc = choose(full.procs, "WEFT_PROCS", 1, W_PROCS_MAX, w_procs_found(), &procs);
         if (rc == 0)
-                rc = choose(full.max_threads, "WEFT_MAX_THREADS", 2, 1000000, 10000, &threads);
+                rc = choose(full.max_threads, "WEFT_MAX_THREADS", W_THREADS_MIN, W_THREADS_MAX,
+                            10000, &threads);
         if (rc == 0 && full.stack_size > W_STACK_MAX)
                 rc = -EINVAL;
         if (rc == 0)
@@ -162,12 +194,16 @@ int w_config_read(struct run_config *out, const weft_config *cfg)
                 return rc;
         *out = (struct run_config){
                 .procs = (int)procs,
+                .procs_found = full.procs == 0 && !getenv("WEFT_PROCS"),
                 .max_threads = (int)threads,
                 .stack_size = (size_t)stack,
                 .preempt = full.preempt ? full.preempt : WEFT_PREEMPT_ALL,
                 .preempt_set = full.preempt != 0,
+                .preempt_signal = full.preempt_signal ? full.preempt_signal : W_SIG_URG,
                 .shutdown_ms = full.shutdown_ms ? full.shutdown_ms : 1000,
                 .idle_ms = full.idle_ms ? full.idle_ms : 10000,
+                .file_threads = full.file_threads ? full.file_threads : 64,
+                .dump = true,
         };
         parse_debug(out, getenv("WEFT_DEBUG"));
         return 0;

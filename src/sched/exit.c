@@ -73,6 +73,7 @@ static void check_scopes_closed(const struct g *gp)
 static void check_nothing_open(const struct g *gp)
 {
         W_CHECK(!w_g_is_bound(gp), "goroutine %ld ends inside a blocking region", (long)gp->id);
+        W_CHECK(!gp->nopreempt, "goroutine %ld ends before weft_nopreempt_end", (long)gp->id);
         check_scopes_closed(gp);
 }
 
@@ -142,22 +143,25 @@ static struct g *successor(struct g *gp)
         return to;
 }
 
+/* The run may be over when user code returns, and gp's record gone: nothing is looked at before the
+ * entry, which never comes back then. */
 static void run_user(struct g *gp)
 {
         struct g_cold *cold = w_g_cold(gp);
+        bool           is_main = w_g_is_main(gp);
         int            result = 0;
 
         cold->home = gp->scope;
-        w_leave(0);
+        w_leave_to_user(w_m());
         if (W_UNLIKELY(cold->home != NULL))
                 result = cold->fn.in_scope(cold->arg);
         else
                 cold->fn.plain(cold->arg);
-        if (W_UNLIKELY(w_g_is_main(gp)) && w_sched.config.check)        /* WEFT_DEBUG=check=1 */
+        if (W_UNLIKELY(is_main) && w_sched.config.check)        /* WEFT_DEBUG=check=1 */
                 (void)weft_check();
-        (void)w_enter();
+        (void)w_enter_from_user(w_m());
         finish(gp, result);
-        if (W_UNLIKELY(w_g_is_main(gp)))
+        if (W_UNLIKELY(is_main))
                 w_run_end();
 }
 

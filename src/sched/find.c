@@ -1,12 +1,20 @@
 /* sched/find.c - step 3': where the next goroutine comes from: a list of sources, tried in order.
  *
  * Called by   schedule, on g0, by an M that holds a P.
- * Calls       timers, queue, globq, steal; idle when all have nothing.
+ * Calls       timers, netpoll, queue, globq, hogs, steal; idle when all have nothing.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
-#include "sched/sched.h"
+#include "sched/hogs.h"
+#include "sched/netpoll.h"
+#include "sched/pin.h"
+
+enum {
+        LOOK_EVERY_NS = 250000,         /* at descriptors, while there is other work */
+        LOOK_BEHIND_NS = 1000000,       /* the same while somebody waits in the global queue */
+        HOGS_WAIT_NS = 10000000,        /* a slice: as long as one of them has run */
+};
 
 /* Fires what is due on this P. One goroutine that nobody stands before is run right away; else it
  * is a submission like any other, and so are many. */
@@ -24,19 +32,80 @@ static struct g *from_timers(struct m *mp)
         return NULL;
 }
 
-/* Fairness: however busy the own queue is, the global one gets a look every 61st tick. */
-static struct g *from_global_in_turn(struct m *mp)
+/* However much there is to do, descriptors get a look now and then. Those who wait in the global
+ * queue came before whom that wakes, who would else go on before them again and again: so it lines
+ * up behind them, and there is less hurry. */
+static struct g *from_descriptors_in_time(struct m *mp)
+{
+        bool behind = w_load_rlx(&w_sched.n_globq) != 0;          /* hint */
+
+        w_netpoll_look(mp, behind ? LOOK_BEHIND_NS : LOOK_EVERY_NS, behind);
+        return NULL;
+}
+
+/* Who has nothing to do looks at once, if it is likely to find something. */
+static struct g *from_descriptors(struct m *mp)
+{
+        w_netpoll_look_idly(mp);
+        return w_queue_take(mp->p);
+}
+
+/* No goroutine comes from there: a thread that is held gets this P, if there is one. */
+static struct g *from_hogs(struct m *mp)
+{
+        if (W_UNLIKELY(w_hogs_wait()) && w_hogs_serve(mp) && mp->spinning)
+                w_spin_end_found(mp);
+        return NULL;
+}
+
+/* The rest of what comes from the global queue goes to the own ring. While it is in neither queue
+ * the last look of a looker may miss it, so this is a submission like any other: somebody is woken
+ * for it. */
+static struct g *take_from_global(struct m *mp, uint32_t most)
+{
+        struct queue rest = { 0 };
+
+        w_lock(&w_sched.lock);
+        struct g *gp = w_globq_get_batch_locked(&rest, most);
+
+        bool more = rest.n != 0, pinned = w_sched.n_locked != 0;
+
+        w_unlock(&w_sched.lock);
+        if (W_UNLIKELY(pinned))
+                w_pin_sort_out(&rest);
+        for (struct queue_node *n; (n = w_queue_pop(&rest));)
+                w_queue_ring(mp->p, W_CONTAINER_OF(n, struct g, link));
+        if (more)
+                w_wake_one();
+        return gp;
+}
+
+/* Not right after one of them had its turn: that is long, and who waits in the queues has waited
+ * for its end. */
+static bool hogs_have_waited(const struct p *pp)
+{
+        return pp->now - (int64_t)w_load_rlx(&w_sched.turn_over_at) >= HOGS_WAIT_NS;    /* hint */
+}
+
+/* Fairness: however busy the own queue is, every 61st tick the global one gets a look; every other
+ * time those who are held, if there are any. One goroutine runs at once. Goroutines that yield keep
+ * the ring full, and with one each time all others would wait 61 times as long as they: so more
+ * come into the ring, up to half of the room that is there. */
+static struct g *from_others_in_turn(struct m *mp)
 {
         if (mp->p->tick % W_GLOBAL_EVERY != 0)
                 return NULL;
-        mp->p->tick++;          /* its turn is over, whether or not somebody is there */
-        if (w_load_rlx(&w_sched.n_globq) == 0)                    /* hint */
-                return NULL;
-        w_lock(&w_sched.lock);
-        struct g *gp = w_globq_get_locked();
+        bool hogs_first = mp->p->tick / W_GLOBAL_EVERY % 2;
 
-        w_unlock(&w_sched.lock);
-        return gp;
+        mp->p->tick++;          /* its turn is over, whether or not somebody is there */
+        if ((hogs_first || w_load_rlx(&w_sched.n_globq) == 0) &&  /* hint */
+            hogs_have_waited(mp->p))
+                (void)from_hogs(mp);
+        if (!mp->p || w_load_rlx(&w_sched.n_globq) == 0)          /* hint */
+                return NULL;
+        uint32_t len = w_runq_len_hint(&mp->p->runq);
+
+        return take_from_global(mp, 1 + (len < W_RUNQ_CAP ? W_RUNQ_CAP - len : 0) / 2);
 }
 
 static struct g *from_own_queue(struct m *mp)
@@ -44,39 +113,27 @@ static struct g *from_own_queue(struct m *mp)
         return w_queue_take(mp->p);
 }
 
-/* The rest goes to the own ring, which is empty. While it is in neither queue the last look of a
- * looker may miss it, so this is a submission like any other: somebody is woken for it. */
 static struct g *from_global(struct m *mp)
 {
-        struct queue rest = { 0 };
-
         if (w_load_rlx(&w_sched.n_globq) == 0)                    /* hint: again in idle */
                 return NULL;
-        w_lock(&w_sched.lock);
-        struct g *gp = w_globq_get_batch_locked(&rest);
+        struct g *gp = take_from_global(mp, W_RUNQ_HALF);
 
-        bool more = rest.n != 0;
-
-        w_unlock(&w_sched.lock);
-        for (struct queue_node *n; (n = w_queue_pop(&rest));)
-                w_queue_ring(mp->p, W_CONTAINER_OF(n, struct g, link));
         mp->p->tick++;
-        if (more)
-                w_wake_one();
         return gp;
 }
 
 /* Admission: no more lookers than half of the busy Ps. A heuristic, read without order. */
 static bool may_look(struct m *mp)
 {
-        uint32_t busy = w_sched.n_procs - w_load_rlx(&w_sched.n_idle_p);        /* hint */
+        uint32_t busy = w_n_procs() - w_load_rlx(&w_sched.n_idle_p);        /* hint */
 
         return mp->spinning || 2 * w_load_rlx(&w_sched.n_spinning) < busy;      /* hint */
 }
 
 static struct g *from_others(struct m *mp)
 {
-        if (w_sched.n_procs == 1 || !may_look(mp))
+        if (w_n_procs() == 1 || !may_look(mp))
                 return NULL;
         if (!mp->spinning)
                 w_spin_begin(mp);
@@ -88,15 +145,18 @@ static struct g *from_others(struct m *mp)
 
 static struct g *(*const sources[])(struct m *mp) = {
         from_timers,
-        from_global_in_turn,
+        from_descriptors_in_time,
+        from_others_in_turn,
         from_own_queue,
         from_global,
+        from_descriptors,
+        from_hogs,
         from_others,
 };
 
 static struct g *try_sources(struct m *mp)
 {
-        for (size_t i = 0; i < W_ARRAY_LEN(sources); i++) {
+        for (size_t i = 0; i < W_ARRAY_LEN(sources) && mp->p; i++) {
                 struct g *gp = sources[i](mp);
 
                 if (gp)
@@ -108,7 +168,7 @@ static struct g *try_sources(struct m *mp)
 /* What made somebody say that a timer is due has happened by the time that is read here. */
 static void read_clock(struct p *pp)
 {
-        uint32_t answered = W_ATTENTION_DUE | W_ATTENTION_YIELD;
+        uint32_t answered = W_ATTENTION_DUE | W_ATTENTION_YIELD | W_ATTENTION_GIVE;
 
         if (W_UNLIKELY(w_load_rlx(&pp->attention) & answered))    /* hint */
                 w_and_rlx(&pp->attention, ~answered);             /* hint */
@@ -118,8 +178,9 @@ static void read_clock(struct p *pp)
 struct g *w_find(struct m *mp)
 {
         for (;;) {
-                if (w_load_rlx(&w_sched.stopping) && !w_stop_here(mp))          /* hint */
-                        return NULL;
+                while (w_load_rlx(&w_sched.stopping))             /* hint */
+                        if (!w_stop_here(mp))
+                                return NULL;
                 read_clock(mp->p);
                 struct g *gp = try_sources(mp);
 
@@ -128,7 +189,7 @@ struct g *w_find(struct m *mp)
                                 w_spin_end_found(mp);
                         return gp;
                 }
-                if (!w_idle(mp))
+                if (!(mp->p ? w_idle(mp) : w_thread_sleep(mp)))
                         return NULL;
         }
 }

@@ -18,7 +18,9 @@
  *   RUNNING  -> WAITING   itself, by commit  switch.c   recorded in what it waits for
  *   RUNNING  -> DEAD      itself, by commit  exit.c
  *   RUNNING <-> REGION    itself             region.c
- *   WAITING  -> RUNNABLE  the one waker      ready.c    any other state there is fatal
+ *   RUNNING <-> PREEMPTED itself             held.c     in a signal handler
+ *   WAITING  -> RUNNABLE  the one waker      ready.c    any other state there is fatal; pin.c for
+ *                                                       one that is locked to its thread
  *
  * Every move has one party that may make it, so it is a plain store; the table in gstate.c is
  * checked at each.
@@ -41,7 +43,11 @@ enum g_state {
         G_RUNNING,
         G_WAITING,
         G_REGION,               /* runs, in a blocking region: bound to its thread */
-        G_N_STATES
+        G_PREEMPTED,            /* computes, and its thread is held: PROTOCOL hogs (sched/hogs.c) */
+        G_N_STATES,
+        /* As WAITING, which w_g_state says, for one that is locked to its thread: whoever wakes it
+         * finds another state than the usual one, and looks closer (pin.c). */
+        G_WAITING_PINNED = G_WAITING | 128,
 };
 
 /* Why a goroutine waits. Each park has its own; dumps and statistics show it. */
@@ -60,6 +66,7 @@ enum wait_reason {
         W_WAIT_GROUP,
         W_WAIT_ONCE,
         W_WAIT_SCOPE_CLOSE,
+        W_WAIT_IO,
         W_N_WAIT_REASONS
 };
 
@@ -72,6 +79,8 @@ struct scope;
 
 enum {
         W_NAME_BYTES = 32,      /* with the terminator */
+        W_REASON_BITS = 7,
+        W_REASON_MASK = (1 << W_REASON_BITS) - 1,
         W_STACK_KIB_BITS = 21,  /* W_STACK_MAX in KiB, and the next larger */
         W_STACK_KIB_MASK = (1 << W_STACK_KIB_BITS) - 1,
 };
@@ -117,8 +126,10 @@ struct g {
         int               saved_errno;  /* o  while it does not run */
         uint32_t          ready_at;     /* o  in units of W_READY_UNIT; 0: not timed, see p.h */
         uint32_t          stack_kib : W_STACK_KIB_BITS; /* i  size asked for, for reports */
-        uint32_t          reason : 8;   /* o  enum wait_reason while WAITING */
+        uint32_t          reason : W_REASON_BITS;       /* o  enum wait_reason while WAITING */
         uint32_t          n_queued : 2; /* w  how often weft_check met it in a queue */
+        uint32_t          nopreempt : 1;        /* o  it keeps its P: nopreempt.c */
+        uint32_t          locked : 1;   /* o  to a thread, see struct g_cold */
 };
 
 #if !defined(W_ASAN) && !defined(W_TSAN) && !defined(W_VALGRIND)
@@ -146,6 +157,9 @@ struct g_cold {
         struct value *locals;   /* see local.c; NULL if it never set one */
         uint32_t n_locals;
         uint32_t n_shields;     /* depth of weft_shield_begin: no scope counts */
+        uint32_t n_nopreempt;   /* depth of weft_nopreempt_begin */
+        uint32_t n_thread_locks;        /* if g.locked: depth of weft_lock_thread */
+        struct m *locked_m;     /* if g.locked: where it runs, and nowhere else */
 };
 
 W_INLINE struct g_cold *w_cold_at(const struct stack *stack)
@@ -171,13 +185,8 @@ W_INLINE void w_cold_fill(struct g_cold *cold, const struct g_start *start)
         cold->extra = 0;
         cold->locals = NULL;
         cold->n_shields = 0;
+        cold->n_nopreempt = 0;
         cold->unwind = NULL;
-}
-
-/* Goroutine 1, as long as it lives. */
-W_INLINE bool w_g_is_main(const struct g *gp)
-{
-        return gp->id == 1;
 }
 
 W_INLINE bool w_g_is_alive(enum g_state state)
@@ -206,6 +215,18 @@ W_INLINE void w_g_move(struct g *gp, enum g_state from, enum g_state to)
         if (to == G_RUNNABLE)
                 w_san_hand_over(gp);
         w_store_rel(&gp->state, (uint32_t)to);                    /* [GS1] */
+}
+
+/* The same where gp may be in another state: false, and nothing was done. */
+W_MUST_CHECK W_INLINE bool w_g_try_move(struct g *gp, enum g_state from, enum g_state to)
+{
+        W_ASSERT(w_g_may_move(from, to));
+        if (W_UNLIKELY(w_load_rlx(&gp->state) != (uint32_t)from))       /* own word: one mover */
+                return false;
+        if (to == G_RUNNABLE)
+                w_san_hand_over(gp);
+        w_store_rel(&gp->state, (uint32_t)to);                    /* [GS1] */
+        return true;
 }
 
 /* ---- g.c: records, free list, all of them ---------------------------------------------------- */

@@ -26,33 +26,27 @@ void w_globq_put_batch_locked(struct queue *batch)
         publish_length();
 }
 
-struct g *w_globq_get_locked(void)
+void w_globq_put_first_locked(struct queue *batch)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
-        struct queue_node *n = w_queue_pop(&w_sched.globq);
-
-        if (!n)
-                return NULL;
+        w_queue_move_front(&w_sched.globq, batch, batch->n);
         publish_length();
-        return W_CONTAINER_OF(n, struct g, link);
 }
 
-struct g *w_globq_get_batch_locked(struct queue *rest)
+struct g *w_globq_get_batch_locked(struct queue *rest, uint32_t most)
 {
-        uint32_t  n = w_sched.globq.n / w_sched.n_procs + 1;
-        struct g *first = w_globq_get_locked();
+        W_ASSERT(w_lock_held(W_LOCK_sched));
+        uint32_t           share = w_sched.globq.n / w_n_procs() + 1;
+        struct queue_node *first = w_queue_pop(&w_sched.globq), *node;
 
-        if (n > W_RUNQ_HALF)
-                n = W_RUNQ_HALF;
-        for (uint32_t i = 1; first && i < n; i++) {
-                struct queue_node *node = w_queue_pop(&w_sched.globq);
-
+        for (uint32_t i = 1; i < share && i < most; i++) {
+                node = w_queue_pop(&w_sched.globq);
                 if (!node)
                         break;
                 w_queue_push(rest, node);
         }
         publish_length();
-        return first;
+        return first ? W_CONTAINER_OF(first, struct g, link) : NULL;
 }
 
 void w_globq_publish_locked(struct g *gp, enum g_state from)

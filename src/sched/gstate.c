@@ -15,14 +15,17 @@ static const uint8_t may_become[G_N_STATES] = {
         [G_IDLE] = TO(G_DEAD),
         [G_DEAD] = TO(G_RUNNABLE),
         [G_RUNNABLE] = TO(G_RUNNING),
-        [G_RUNNING] = TO(G_RUNNABLE) | TO(G_WAITING) | TO(G_DEAD) | TO(G_REGION),
+        [G_RUNNING] = TO(G_RUNNABLE) | TO(G_WAITING) | TO(G_DEAD) | TO(G_REGION) |
+                      TO(G_PREEMPTED),
         [G_WAITING] = TO(G_RUNNABLE),
         [G_REGION] = TO(G_RUNNING),
+        [G_PREEMPTED] = TO(G_RUNNING),
 };
 
 static const char *const state_names[G_N_STATES] = {
         [G_IDLE] = "idle",       [G_DEAD] = "dead",       [G_RUNNABLE] = "runnable",
         [G_RUNNING] = "running", [G_WAITING] = "waiting",  [G_REGION] = "blocking region",
+        [G_PREEMPTED] = "preempted",
 };
 
 static const char *const reason_names[W_N_WAIT_REASONS] = {
@@ -40,10 +43,17 @@ static const char *const reason_names[W_N_WAIT_REASONS] = {
         [W_WAIT_GROUP] = "wait group",
         [W_WAIT_ONCE] = "once",
         [W_WAIT_SCOPE_CLOSE] = "scope close",
+        [W_WAIT_IO] = "IO wait",
 };
+
+static uint32_t plain(uint32_t state)
+{
+        return state == G_WAITING_PINNED ? G_WAITING : state;
+}
 
 const char *w_g_state_name(uint32_t state)
 {
+        state = plain(state);
         return state < G_N_STATES ? state_names[state] : "garbage";
 }
 
@@ -54,20 +64,22 @@ const char *w_wait_reason_name(uint32_t reason)
 
 enum g_state w_g_state(const struct g *gp)
 {
-        return (enum g_state)w_load_acq(&gp->state);              /* [GS1] */
+        return (enum g_state)plain(w_load_acq(&gp->state));       /* [GS1] */
 }
 
 bool w_g_may_move(enum g_state from, enum g_state to)
 {
-        return may_become[from] & TO(to);
+        return may_become[plain(from)] & TO(plain(to));
 }
 
 void w_g_refuse_wait(const struct g *gp, const char *what)
 {
         const struct g_cold *cold = w_g_cold(gp);
 
-        w_fatal("goroutine %ld \"%s\" waits inside a blocking region: %s", (long)gp->id,
-                cold ? cold->name : "", what);
+        if (cold && cold->name[0])
+                w_fatal("goroutine %ld \"%s\" waits inside a blocking region: %s", (long)gp->id,
+                        cold->name, what);
+        w_fatal("goroutine %ld waits inside a blocking region: %s", (long)gp->id, what);
 }
 
 void w_g_refuse_move(const struct g *gp, enum g_state from, enum g_state to)

@@ -23,7 +23,9 @@
  *           submitter of one: a P may have become idle meanwhile. Without a P: all to the global
  *           queue under the lock, together with the taking; then 3 and 4
  * Leaver    under sched.lock: 1 global queue empty?   2 P to the idle list, n_idle_p + 1
- *           3 [ID2] full fence   4 need_spinning, and it was not a looker: take a P back, look
+ *           3 [ID2] full fence   4 need_spinning, and it was not a looker: take a P back, look;
+ *           likewise if somebody is held, PROTOCOL hogs (sched/hogs.c). Whoever leaves a P that
+ *           it took, PROTOCOL take (sched/take.c), is no sleeper: it looks at next_at here
  * Looker    that found nothing is a leaver first, then: 1 n_spinning - 1   2 [ID1] full fence   3
  *           look at every queue again; anything there and an idle P: take it and look anew
  *           that found something: n_spinning - 1, then acts as a submitter: it may have been the
@@ -46,7 +48,7 @@
  */
 #include "base/assert.h"
 #include "base/window.h"
-#include "sched/sched.h"
+#include "sched/hogs.h"
 #include "sched/sysmon.h"
 
 /* ---- Ps in the idle list --------------------------------------------------------------------- */
@@ -66,18 +68,56 @@ void w_idle_p_put_locked(struct p *pp)
         count_idle_p(w_load_rlx(&w_sched.n_idle_p) + 1);          /* own word: under the lock */
 }
 
-struct p *w_idle_p_get_locked(void)
+/* The one that *at points to. */
+static struct p *take_idle_p_locked(struct p **at)
 {
-        W_ASSERT(w_lock_held(W_LOCK_sched));
-        struct p *pp = w_sched.idle_p;
+        struct p *pp = *at;
 
-        if (!pp)
-                return NULL;
-        w_sched.idle_p = pp->idle_next;
+        *at = pp->idle_next;
         pp->idle_next = NULL;
         w_sysmon_awaken_locked();
         count_idle_p(w_load_rlx(&w_sched.n_idle_p) - 1);          /* own word: under the lock */
         return pp;
+}
+
+struct p *w_idle_p_get_locked(void)
+{
+        W_ASSERT(w_lock_held(W_LOCK_sched));
+        return w_sched.idle_p ? take_idle_p_locked(&w_sched.idle_p) : NULL;
+}
+
+struct p *w_idle_p_get_timed_locked(void)
+{
+        struct p **first = &w_sched.idle_p;
+
+        W_ASSERT(w_lock_held(W_LOCK_sched));
+        if (!*first)
+                return NULL;
+        for (struct p **at = &(*first)->idle_next; *at; at = &(*at)->idle_next)
+                if (w_timers_next_at(&(*at)->timers) < w_timers_next_at(&(*first)->timers))
+                        first = at;
+        return take_idle_p_locked(first);
+}
+
+void w_p_keep(struct p *pp, bool kept)
+{
+        bool was = w_load_rlx(&pp->attention) & W_ATTENTION_KEPT; /* own word: this bit */
+
+        if (W_LIKELY(kept == was))
+                return;
+        if (kept)
+                w_or_rlx(&pp->attention, W_ATTENTION_KEPT);       /* own word: this bit */
+        else
+                w_and_rlx(&pp->attention, ~(uint32_t)W_ATTENTION_KEPT); /* own word: this bit */
+}
+
+/* By a CAS: the run may leave mp behind at this moment, and what it says to mp must stay. */
+static void has_p_again(struct m *mp)
+{
+        uint32_t lost = w_sched.flag_base | W_FLAG_LOST;
+
+        W_WINDOW("p-acquired-again");
+        (void)w_cas_acqrel(&mp->flag, &lost, w_sched.flag_base);  /* [TK2] */
 }
 
 void w_p_acquire(struct m *mp, struct p *pp)
@@ -85,8 +125,9 @@ void w_p_acquire(struct m *mp, struct p *pp)
         W_ASSERT(!mp->p);
         w_store_rlx(&pp->status, P_RUNNING);                      /* own word now */
         mp->p = pp;
+        w_p_keep(pp, mp->kept);
         if (W_UNLIKELY(w_m_lost_p(mp)))
-                w_store_rel(&mp->flag, w_sched.flag_base);        /* [TK2] */
+                has_p_again(mp);
         w_store_rel(&pp->m, mp);                                  /* [TK3] */
 }
 
@@ -176,22 +217,23 @@ static bool leave_p(struct m *mp)
                 return false;
         }
         w_idle_p_put_locked(w_p_release(mp));
-        w_fence_full();                                           /* [ID2] */
+        w_fence_full();                                           /* [ID2][HG1] */
         bool wanted = !mp->spinning && w_load_rlx(&w_sched.need_spinning);      /* guarded by ID2 */
+        bool hogs = w_hogs_any_locked();
 
-        if (wanted)
+        if (wanted || hogs)
                 w_p_acquire(mp, w_idle_p_get_locked());
         w_unlock(&w_sched.lock);
         if (wanted)
                 w_spin_begin(mp);
-        return !wanted;
+        return !wanted && !hogs;
 }
 
-static bool any_queue_has_work(void)
+bool w_any_queue_has_work(void)
 {
         if (w_load_rlx(&w_sched.n_globq) != 0)                    /* guarded by ID1 */
                 return true;
-        for (uint32_t i = 0; i < w_sched.n_procs; i++)
+        for (uint32_t i = 0; i < w_n_p(); i++)
                 if (!w_p_has_no_work(w_sched.all_p[i]))
                         return true;
         return false;
@@ -203,7 +245,7 @@ static bool look_again(struct m *mp)
         spin_end(mp);
         W_WINDOW("spin-to-idle");
         w_fence_full();                                           /* [ID1] */
-        if (!any_queue_has_work())
+        if (!w_any_queue_has_work())
                 return false;
         w_lock(&w_sched.lock);
         struct p *pp = w_load_rlx(&w_sched.stopping) ? NULL : w_idle_p_get_locked();  /* hint */

@@ -1,6 +1,7 @@
 /* sched/keeper.c - the timekeeper: among the Ms that sleep, one wakes for the next timer.
  *
- * Called by   thread (an M goes to sleep, or is wanted), timers (an earlier one was armed).
+ * Called by   thread (an M goes to sleep, or is wanted), timers (an earlier one was armed), netpoll
+ *             (the office is left for an event), sysmon (looks whether somebody keeps the time).
  * Protocols   cites idle (sched/idle.c), timers (sched/timers.c), threads (sched/thread.c).
  *
  * PROTOCOL keeper
@@ -14,15 +15,22 @@
  *           the keeper wakes no later: sleep   3 it is due, and a P is idle: take it and look
  *           4 due, but every P is busy: W_ATTENTION_DUE sends its owner through g0; go on with the
  *           first later one   5 relieve the keeper, who becomes a plain sleeper; keeper_until :=
- *           the first
+ *           the first. A keeper that is m0 is relieved in any case: it serves in need only
  * Keeper    is in no list of idle Ms: it is taken for other work only if no other thread is to be
  *           had. Its time comes: lock; still keeper: keeper_until := none, and it begins again as a
- *           sleeper
+ *           sleeper. It may wait for descriptors meanwhile, PROTOCOL netpoll (sched/netpoll.c);
+ *           relieved, it goes on with that
  * Teller    1 next_at (under the heap's lock)   2 [TM2] full fence   3 keeper_until is no later:
- *           done   4 no keeper: wakes an M as for work, PROTOCOL idle   5 lock; takes the keeper's
- *           office away, keeper_until := none, and wakes it; it begins again as a sleeper
+ *           done   4 no keeper: it has a P, and more than 20 ms to go: done, the monitor sees to
+ *           it; else wakes an M as for work, PROTOCOL idle   5 lock; takes the keeper's office
+ *           away, keeper_until := none, and wakes it; it begins again as a sleeper
+ * Monitor   each round, and when it has found every P idle: no keeper, a P is idle, and the first
+ *           timer is less than 20 ms away or every P is idle: wakes an M as in 4
  * Armer on g0   between the commit of who left and the search, with its P: tells nobody
- * Edges     [TM2] next_at <-> keeper_until   teller's fence <-> sleeper's fence
+ * Leaver    of the office that does not begin again but has a P, PROTOCOL netpoll: it takes the
+ *           idle P with the first timer; keeper_until := none, [TM2] full fence, then a teller of
+ *           the first timer of the other Ps
+ * Edges     [TM2] next_at <-> keeper_until   teller's fence <-> sleeper's or leaver's fence
  *           Towards n_spinning and n_idle_p, next_at is work: ID1 and ID2 of PROTOCOL idle
  * Why nothing is lost   whoever makes keeper_until later goes through the sleeper's fence before it
  *           looks at the timers. Of it and a teller, one sees the other's word: the sleeper sees
@@ -31,6 +39,11 @@
  *           ID1 or ID2 before it comes here. Who relieves the keeper makes keeper_until earlier,
  *           which loses nothing. Timers of a P that is not idle are seen by its owner: it goes
  *           through the search before it gives the P up, and every 61st tick.
+ * Why the monitor is early enough   it comes round every 10 ms while a P is in use, and the teller
+ *           has one. Who has seen to an event comes back as a sleeper long before, as a rule: a
+ *           thread that is woken for each event to keep the time meanwhile costs more than the
+ *           event. When the last P idles the monitor sees that under sched.lock, and with it what
+ *           was armed before; it looks for a keeper before it sleeps.
  * Why the armer on g0 need not tell   if it finds no goroutine it is a sleeper itself. If it finds
  *           one while a P is idle, that one was still in a queue, or its timer in a heap, when the
  *           new timer was armed, or came later. So by PROTOCOL idle somebody looks for work then,
@@ -53,20 +66,30 @@
 #include "sched/keeper.h"
 
 #include "base/assert.h"
+#include "sched/netpoll.h"
 #include "sched/sched.h"
+
+enum { IN_TIME_NS = 20000000 };         /* the monitor comes round twice */
 
 static int64_t keeper_until(void)
 {
         return (int64_t)w_load_rlx(&w_sched.keeper_until);        /* guarded by TM2 and the lock */
 }
 
-struct m *w_keeper_take_locked(void)
+void w_keeper_resign_locked(void)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
-        struct m *mp = w_sched.keeper;
-
         w_sched.keeper = NULL;
         w_store_rlx(&w_sched.keeper_until, W_FOREVER);            /* guarded by the lock */
+}
+
+struct m *w_keeper_take_locked(void)
+{
+        struct m *mp = w_sched.keeper;
+
+        w_keeper_resign_locked();
+        if (mp && w_sched.poller == mp)
+                w_netpoll_call_locked(mp);
         return mp;
 }
 
@@ -81,6 +104,26 @@ static bool take_late_keeper(int64_t first, struct m **out)
         return late;
 }
 
+/* There is no keeper; the monitor will see to it. */
+static bool can_wait(int64_t first)
+{
+        return w_p() && first - w_os_now() > IN_TIME_NS;
+}
+
+uint32_t w_keeper_watch(int64_t now)
+{
+        uint32_t n_idle = w_load_rlx(&w_sched.n_idle_p);          /* hint: it comes again */
+
+        if (W_LIKELY(n_idle == 0 || keeper_until() != W_FOREVER))
+                return 0;
+        int64_t first = w_timers_first(INT64_MIN);
+
+        if (first == W_FOREVER || (first - now > IN_TIME_NS && n_idle < w_n_procs()))
+                return 0;
+        w_wake_one();
+        return 1;
+}
+
 void w_keeper_tell(int64_t first)
 {
         struct m *mp = NULL;
@@ -88,10 +131,11 @@ void w_keeper_tell(int64_t first)
         w_fence_full();                                           /* [TM2] */
         int64_t until = keeper_until();
 
-        if (until <= first || (until != W_FOREVER && !take_late_keeper(first, &mp)))
+        if (until <= first || (until == W_FOREVER && can_wait(first)) ||
+            (until != W_FOREVER && !take_late_keeper(first, &mp)))
                 return;
         if (mp)
-                w_note_wake(&mp->note);         /* without a P: it begins again */
+                w_m_wake(mp);           /* without a P: it begins again */
         else
                 w_wake_one();
 }
@@ -99,7 +143,7 @@ void w_keeper_tell(int64_t first)
 /* Whoever owns a timer that is due and runs goroutines: through g0 at its next switch. */
 static void hurry(int64_t now)
 {
-        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+        for (uint32_t i = 0; i < w_n_procs(); i++) {
                 struct p *pp = w_sched.all_p[i];
 
                 if (w_timers_next_at(&pp->timers) <= now)
@@ -107,14 +151,14 @@ static void hurry(int64_t now)
         }
 }
 
-/* Old and new keeper change places under the lock: the old one is a plain sleeper, and finds out
- * when its time comes. */
+/* Old and new keeper change places under the lock: the old one is a plain sleeper, or waits for
+ * descriptors only, and finds out when its time comes. */
 static void relieve_locked(struct m *mp, int64_t until)
 {
         struct m *old = w_sched.keeper;
 
         W_ASSERT(old != mp);
-        if (old)
+        if (old && old != w_sched.poller)
                 w_thread_enlist_locked(old);
         w_sched.keeper = mp;
         mp->keeps_until = until;
@@ -133,6 +177,13 @@ static bool look_locked(struct m *mp)
         return true;
 }
 
+/* m0 keeps the time only as long as nobody else can. */
+static int64_t until_relieved(const struct m *mp)
+{
+        return w_sched.keeper && w_sched.keeper->is_main && !mp->is_main ? W_FOREVER
+                                                                         : keeper_until();
+}
+
 bool w_keeper_begin_locked(struct m *mp)
 {
         mp->keeps_until = W_FOREVER;
@@ -141,7 +192,7 @@ bool w_keeper_begin_locked(struct m *mp)
         w_fence_full();                                           /* [TM2] */
         int64_t first = w_timers_first(INT64_MIN);
 
-        if (first >= keeper_until())
+        if (first >= until_relieved(mp))
                 return false;
         int64_t now = w_os_now();
 
@@ -151,7 +202,7 @@ bool w_keeper_begin_locked(struct m *mp)
                 hurry(now);
                 first = w_timers_first(now);
         }
-        if (first < keeper_until())
+        if (first < until_relieved(mp))
                 relieve_locked(mp, first);
         return false;
 }
@@ -162,7 +213,7 @@ bool w_keeper_time_up(struct m *mp)
         bool was = w_sched.keeper == mp;
 
         if (was)
-                (void)w_keeper_take_locked();
+                w_keeper_resign_locked();
         w_unlock(&w_sched.lock);
         return was;
 }

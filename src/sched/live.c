@@ -32,10 +32,10 @@ int64_t w_live_count(void)
 {
         int64_t n = 0;
 
-        for (uint32_t i = 0; i < w_sched.n_procs; i++)
+        for (uint32_t i = 0; i < w_n_p(); i++)
                 n -= (int64_t)w_load_acq(&w_sched.all_p[i]->stats.ended);       /* [LV2] */
         n += (int64_t)w_load_rlx(&w_sched.without_p.spawned);     /* counter */
-        for (uint32_t i = 0; i < w_sched.n_procs; i++)
+        for (uint32_t i = 0; i < w_n_p(); i++)
                 n += (int64_t)w_load_rlx(&w_sched.all_p[i]->stats.spawned);     /* counter */
         return n;
 }

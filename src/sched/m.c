@@ -7,17 +7,22 @@
  *
  * Goal      at any moment others can tell whether an M is in weft's code or in the user's, and
  *           whether it has been back since they last looked.
- * Parties   the M; whoever looks at it.
- * Words     mark: INSIDE or not, in a region or not, and a number.  flag: what an entry must not
- *           overlook.
+ * Parties   the M; its handler (sched/held.c); whoever looks at it.
+ * Words     mark: INSIDE or not, in a region or not, NOPREEMPT or not (sched/nopreempt.c), and a
+ *           number.  flag: what an entry must not overlook.
  * M         entry: mark := INSIDE, then look at the flag.  leaving, if it was outside before: mark
  *           := not INSIDE, the next number [MK1]. A callback into user code and back nests.  A
  *           goroutine may leave on another M than it entered; whether it was outside before belongs
  *           to the call, so that travels in its frame.
+ * Handler   held, and let go: it is outside, and a new stay begins: number + GRANTED [MK1]
+ * Why an entry may undo that   the handler may have struck between the two steps of an entry, which
+ *           then stores the mark that it had loaded before, with INSIDE: whoever looks sees that it
+ *           is back. It leaves with the number next to the old one; if GRANTED were one as well
+ *           that would be the number of the stay that was undone, and two stays would seem one.
  * Edges     [MK1] what was done inside   leave: mark store-release -> others: mark load-acquire
- * Abandoned a thread that did not come back before its run ended finds the flag at its next entry
- *           and sleeps for ever: what it would touch may belong to another run.
- * Tests     flow/test_run.c, flow/test_take.c.
+ * Abandoned a thread that did not come back before its run ended: PROTOCOL left (sched/left.c).
+ * Forked    a child of fork finds it too, and dies: sched/behind.c.
+ * Tests     flow/test_run.c, flow/test_take.c, crash/test_behind.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,13 +30,10 @@
 
 #include "base/assert.h"
 #include "base/window.h"
+#include "sched/behind.h"
 #include "sched/blocked.h"
-
-static W_NORETURN void sleep_for_ever(void)
-{
-        for (;;)
-                w_os_sleep_until(W_FOREVER);
-}
+#include "sched/left.h"
+#include "sched/take.h"
 
 static void came_back_without_p(struct m *mp, const void *frame)
 {
@@ -40,8 +42,16 @@ static void came_back_without_p(struct m *mp, const void *frame)
                 w_blocked_report(mp, frame);
 }
 
+/* From user code that may be left without a P, and the monitor has waited for long. */
+static bool is_to_give(const struct m *mp, uint32_t before)
+{
+        return mp->p && mp->curg && w_mark_is_outside(before) &&
+               !(before & (W_MARK_REGION | W_MARK_NOPREEMPT)) &&
+               w_load_rlx(&mp->p->attention) & W_ATTENTION_GIVE;  /* hint */
+}
+
 /* The steps of an M that enters, in PROTOCOL take. */
-void w_enter_flagged(struct m *mp)
+void w_enter_flagged(struct m *mp, uint32_t before)
 {
         uint32_t flag = w_load_acq(&mp->flag);                    /* [TK2] */
         uint32_t fenced = flag & W_FLAG_FENCED;
@@ -52,18 +62,23 @@ void w_enter_flagged(struct m *mp)
         }
         W_WINDOW("enter-flagged");
         if (flag == (W_FLAG_REQUEST | fenced) &&
-            w_cas_acqrel(&mp->flag, &flag, W_FLAG_REFUSED | fenced))            /* [TK2] */
+            w_cas_acqrel(&mp->flag, &flag, W_FLAG_REFUSED | fenced)) {          /* [TK2] */
+                if (W_UNLIKELY(is_to_give(mp, before)))
+                        w_give_up_p(mp);
                 return;
+        }
         if (flag == (W_FLAG_TAKEN | fenced) &&
             w_cas_acqrel(&mp->flag, &flag, W_FLAG_LOST | fenced))               /* [TK2] */
                 came_back_without_p(mp, __builtin_frame_address(0));
         if (flag == (W_FLAG_ABANDONED | fenced))
-                sleep_for_ever();
+                w_left_for_ever(mp);
+        if (flag == (W_FLAG_FORKED | fenced))
+                w_fork_refuse();
 }
 
 #if defined(W_TSAN)
-void w_leave_on(struct m *mp, uint32_t before)
+void w_leave_on(struct m *mp)
 {
-        w_leave_inline(mp, before);
+        w_leave_inline(mp);
 }
 #endif

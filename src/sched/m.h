@@ -15,9 +15,11 @@
 #define W_SCHED_M_H
 
 #include "arch/fiber.h"
+#include "base/assert.h"
 #include "base/note.h"
 #include "base/thread.h"
 #include "os/os.h"
+#include "sched/calls.h"
 #include "sched/g.h"
 
 struct p;
@@ -42,14 +44,36 @@ enum m_flag {
         W_FLAG_TAKEN,           /* its P was taken, and it may get it back */
         W_FLAG_LOST,            /* it came back and found that */
         W_FLAG_ABANDONED,       /* the run has ended without this thread: it never goes on */
+        W_FLAG_FORKED,          /* this is the child of a fork: sched/behind.c */
         W_FLAG_FENCED = 8,      /* and with each of these: an entry has to pass a fence */
 };
 
-/* Above the two bits stands a number that changes with every stay outside. */
+/* Where a thread that computes stands in PROTOCOL hogs (sched/hogs.c). */
+enum m_grant {
+        W_GRANT_NONE,           /* nowhere */
+        W_GRANT_GONE,           /* in the queue, and running */
+        W_GRANT_WAIT,           /* in the queue, and held */
+        W_GRANT_CLAIMED,        /* about to go on */
+        W_GRANT_GIVEN,          /* goes on */
+};
+
+/* Whether it stands when all threads are to: PROTOCOL freeze (sched/freeze.c). */
+enum m_still {
+        W_STILL_MOVES,
+        W_STILL_ASKED,
+        W_STILL_STANDS,
+        W_STILL_PAUSES,         /* held, and may go on at any time */
+        W_STILL_CAUGHT,         /* held, and must not go on yet */
+};
+
+/* Above the three bits stands a number that changes with every stay outside. */
 enum m_mark {
         W_MARK_INSIDE = 1,
         W_MARK_REGION = 2,      /* outside, in a blocking region */
-        W_MARK_NEXT = 4,
+        W_MARK_NOPREEMPT = 4,   /* between weft_nopreempt_begin and _end */
+        W_MARK_NEXT = 8,
+        W_MARK_GRANTED = W_MARK_NEXT << 20,     /* to the number of a stay that begins in a handler:
+                                                 * an entry that it interrupts may undo it */
 };
 
 W_INLINE bool w_mark_is_outside(uint32_t mark)
@@ -57,10 +81,31 @@ W_INLINE bool w_mark_is_outside(uint32_t mark)
         return !(mark & W_MARK_INSIDE);
 }
 
+/* Of a value of m.struck. */
+W_INLINE bool w_is_struck(uint32_t struck)
+{
+        return struck & 1;
+}
+
 W_INLINE uint32_t w_mark_left(uint32_t inside)
 {
         return inside - W_MARK_INSIDE + W_MARK_NEXT;
 }
+
+/* What the monitor has seen of a stay in user code that blocks: PROTOCOL blocked
+ * (sched/blocked.c). */
+struct block {
+        int64_t      since;             /* 0: it has seen nothing */
+        int64_t      id;                /* of the goroutine */
+        const void  *fn;                /* in which it began */
+        char         name[W_NAME_BYTES];
+        bool         told;
+        int64_t      look_at;           /* whether it goes on */
+        uint32_t     mark;              /* of that stay */
+        const void  *pc, *sp;           /* NULL: not known */
+        uintptr_t    where;             /* tells it from others that began in fn */
+        struct calls calls;
+};
 
 /* Key: o the M itself   s sched.lock   i immutable   a atomic, edge named
  *      O written by the M, read by anyone
@@ -73,33 +118,61 @@ struct m {
         w_atomic_u32       flag;        /* a  [TK1][TK2] enum m_flag; looked at by every entry */
         w_atomic_u32       tid;         /* O  w_os_tid() */
         w_atomic_u32       use_fd;      /* a  PROTOCOL use (sched/verdict.c) */
-        struct g          *curg;        /* o  NULL on g0 */
+        w_atomic_u32       nopreempt_no;        /* O  of its last stay with that mark; hint */
+        w_atomic_u64       nopreempt_id;        /* O  whose it was; hint */
+        w_atomic_u32       grant;       /* a  [HG1][HG3] enum m_grant */
+        w_atomic_u32       hold_wanted; /* a  hint: by the monitor, with its P still its own */
+        struct g          *curg;        /* o  NULL on g0; it and what follows is no business of the
+                                         *    monitor's without the lock */
         struct p          *p;           /* o  NULL: without a P */
         bool               spinning;    /* o  looking for work; counted in sched.n_spinning */
         bool               is_main;     /* i  m0: the thread that called weft_run */
+        bool               ruined;      /* o  a goroutine ended locked to it: PROTOCOL pin */
+        struct g          *locked_g;    /* o  the one that runs here and nowhere else; or NULL.
+                                         *    Written under sched.lock */
         struct commit      commit;      /* o  pending while it switches */
         struct g          *resume;      /* o  commit to w_execute: go back to this one */
         bool               in_commit;   /* o  on a borrowed stack: little room, no switch */
         bool               on_g0;       /* o  curg's code runs here: weft_blocking */
-        uint32_t           n_regions;   /* o  depth of blocking regions that curg is in */
+        union {
+                struct {
+                        uint32_t   n_regions;   /* o  depth of blocking regions that curg is in */
+                        uint32_t   kept;        /* n  not for everyone: PROTOCOL threads */
+                };
+                uint64_t           stays;       /* o  either: no child runs here before curg */
+        };
         struct p          *owed_p;      /* o  a thread must be created for each, on g0; linked by
                                          *    idle_next */
-        bool               lost_p;      /* s  its P was taken, and it has not been back since */
+        struct p          *lost_p;      /* s  was taken from it, and it has had none since; or
+                                         *    NULL */
+        struct block       block;       /* s  sched/blocked.c */
         int64_t            blocked_since;       /* a  [TK2] the requester's while it asks, the M's
                                          *    once it was taken. 0: it was not for blocking */
         int               *errno_at;    /* i  where this thread's errno is */
         struct fiber       g0;          /* o  while a goroutine runs */
 
+        struct g          *turn_of;     /* o  who went on from being held with a P; or NULL */
+        w_atomic_u32       struck;      /* a  [LF1] odd: it is in its handler */
+        W_ATOMIC(struct m *) held_next;         /* a  [HG2] link in sched.held */
+        struct list_node   hog_link;    /* s  in sched.hogs */
+        struct w_os_cpu_timer timer;    /* s  while it is out without a P; o  else */
+        w_atomic_u32       still;       /* a  [FZ1][FZ2] enum m_still */
+        struct w_os_regs   regs;        /* a  [FZ1] where it stands, or is held */
+
         struct note        note;        /* sleeping, idle.c */
-        struct p          *next_p;      /* n  P to wake up with */
+        struct p          *next_p;      /* n  P to wake up with; s  where a goroutine is locked */
+        struct g          *next_g;      /* n  and that goroutine, to run it; likewise */
         bool               next_spinning;       /* n  and whether it is to look for work */
         bool               must_end;    /* n  woken to end */
         bool               leaves;      /* s  on its way out, and still counted */
         int64_t            keeps_until; /* o  when it wakes as the timekeeper; W_FOREVER: not */
-        struct list_node   idle_link;   /* s  in sched.idle_m */
+        bool               polls;       /* o  sleeps in the poller, or is on its way */
+        bool               called;      /* n  and is wanted for something else */
+        struct list_node   idle_link;   /* s  in sched.idle_m, or in sched.kept_m */
         struct list_node   all_link;    /* s  in sched.all_m */
         struct w_os_thread os_thread;   /* i  once joinable */
         bool               joinable;    /* s  its creator has written os_thread */
+        bool               born_idle;   /* i  in the idle list before its thread began */
         struct w_os_altstack altstack;  /* o */
 };
 
@@ -133,10 +206,24 @@ W_INLINE bool w_m_lost_p(const struct m *mp)
         return flag == W_FLAG_TAKEN || flag == W_FLAG_LOST;
 }
 
-/* Sees to what the flag says. */
-void w_enter_flagged(struct m *mp);
+/* Nobody's parent: what its goroutine did to it, or the program to its own threads, would be
+ * inherited. NULL: a thread that is not weft's. See PROTOCOL template (sched/template.c). */
+W_INLINE bool w_m_is_tainted(const struct m *mp)
+{
+        return !mp || mp->locked_g || mp->ruined;
+}
 
-/* mp is the calling thread's. What its mark was: see w_leave. */
+/* There for somebody in particular, at least at times. */
+W_INLINE bool w_m_is_special(const struct m *mp)
+{
+        return mp->is_main || mp->kept;
+}
+
+/* Sees to what the flag says. `before`: the mark of whoever enters. */
+void w_enter_flagged(struct m *mp, uint32_t before);
+
+/* mp is the calling thread's. What its mark was: see w_leave. A thread without one has nothing to
+ * leave: as if it had been inside. */
 W_INLINE uint32_t w_enter_on(struct m *mp)
 {
         uint32_t before = w_load_rlx(&mp->mark);                  /* own word */
@@ -144,7 +231,7 @@ W_INLINE uint32_t w_enter_on(struct m *mp)
         w_store_rlx(&mp->mark, before | W_MARK_INSIDE);           /* guarded by TK1 */
         w_fence_compiler();
         if (W_UNLIKELY(w_load_acq(&mp->flag) != W_FLAG_NONE))     /* [TK2] */
-                w_enter_flagged(mp);
+                w_enter_flagged(mp, before);
         return before;
 }
 
@@ -152,34 +239,54 @@ W_INLINE uint32_t w_enter(void)
 {
         struct m *mp = w_m();
 
-        return mp ? w_enter_on(mp) : 0;
+        return mp ? w_enter_on(mp) : W_MARK_INSIDE;
 }
 
-/* The M may be another one than at the entry; whether it was inside before is a property of the
- * call. */
-W_INLINE void w_leave_inline(struct m *mp, uint32_t before)
+/* The M may be another one than at the entry. */
+W_INLINE void w_leave_inline(struct m *mp)
+{
+        w_store_rel(&mp->mark, w_mark_left(w_load_rlx(&mp->mark)));               /* [MK1] */
+}
+
+/* The same for who has not switched since and knows what the mark is, but for having left. */
+W_INLINE void w_leave_as(struct m *mp, uint32_t before, uint32_t mark)
 {
         if (W_LIKELY(w_mark_is_outside(before)))
-                w_store_rel(&mp->mark, w_mark_left(w_load_rlx(&mp->mark)));       /* [MK1] */
+                mark = w_mark_left(mark);
+        w_store_rel(&mp->mark, mark);                             /* [MK1] */
 }
 
 /* mp is the calling thread's. TSan has to see it, also where files call it that it does not see
  * (sched/switch.c). */
 #if defined(W_TSAN)
-void w_leave_on(struct m *mp, uint32_t before);
+void w_leave_on(struct m *mp);
 #else
-W_INLINE void w_leave_on(struct m *mp, uint32_t before)
+W_INLINE void w_leave_on(struct m *mp)
 {
-        w_leave_inline(mp, before);
+        w_leave_inline(mp);
 }
 #endif
 
+/* Whether it was inside before is a property of the call. */
 W_INLINE void w_leave(uint32_t before)
 {
-        struct m *mp = w_m();
+        if (W_LIKELY(w_mark_is_outside(before)))
+                w_leave_on(w_m());
+}
 
-        if (mp)
-                w_leave_on(mp, before);
+/* For calls that are short and made often, by user code alone: it is outside, so nothing has to be
+ * kept until they leave. mp is the calling thread's at either end. What its mark is now. */
+W_INLINE uint32_t w_enter_from_user(struct m *mp)
+{
+        uint32_t before = w_enter_on(mp);
+
+        W_ASSERT(w_mark_is_outside(before));
+        return before | W_MARK_INSIDE;
+}
+
+W_INLINE void w_leave_to_user(struct m *mp)
+{
+        w_leave_on(mp);
 }
 
 #define W_ENTER()  uint32_t w_mark_before_ = w_enter()

@@ -35,13 +35,19 @@ struct watch {
         int64_t         since;          /* for how long it has been so */
         bool            suspect;        /* long enough, and somebody needs its P */
         bool            has_base;
+        int64_t         held_by;        /* by when it should be held; 0: it was not asked */
+        int64_t         asked_run;      /* how much it had run when it was asked */
+        int64_t         run;            /* how much when the system was last asked */
         enum absence    verdict;
         int64_t         read_at;        /* when the system was last asked */
-        int64_t         first_run;      /* how much it had run when first seen so */
+        int64_t         first_run;      /* how much it had run when first seen so; or NOT_SEEN */
         struct w_os_use base;           /* at the beginning of the window that is judged */
         int64_t         base_at;
+        uint32_t        nopreempt_no;   /* a stay with W_MARK_NOPREEMPT, 0: none */
+        int64_t         nopreempt_since;        /* W_FOREVER: it was told of */
         uint64_t        n_switches;     /* of this P */
         int64_t         switched_at;    /* since when it is so many */
+        bool            yield_asked;    /* a turn was asked for since then */
 };
 
 enum p_status { P_IDLE, P_RUNNING, P_STOPPED, P_DEAD };
@@ -52,6 +58,9 @@ enum p_attention {
         W_ATTENTION_DEBUG = 2,  /* always: WEFT_DEBUG wants every switch to be decided on g0 */
         W_ATTENTION_DUE = 4,    /* a timer of this P is due */
         W_ATTENTION_YIELD = 8,  /* others wait, and nobody has had a turn for 10 ms */
+        W_ATTENTION_KEPT = 16,  /* the M that holds it is not for everyone: PROTOCOL threads.
+                                 * Changed by the owner only */
+        W_ATTENTION_GIVE = 32,  /* a turn was asked for in vain: its M is to go on without it */
 };
 
 enum {
@@ -69,7 +78,7 @@ enum { W_READY_EVERY = 256, W_READY_UNIT = 64, W_READY_BUCKETS = 40 };
 /* Counters are written by the owner alone and read by anyone. */
 struct p_stats {
         w_atomic_u64 ready_to_run[W_READY_BUCKETS];
-        w_atomic_u64 spawned, ended, switches, steals, spills, takes;
+        w_atomic_u64 spawned, ended, switches, steals, spills, takes, handoffs, preemptions;
         w_atomic_u64 parks[W_N_WAIT_REASONS];
 };
 
@@ -97,6 +106,7 @@ struct p {
         uint32_t           slice_tick;  /* o  the tick of the slice that slice_at began */
         int64_t            slice_at;    /* o */
         int64_t            now;         /* o  the time when this P last went through the search */
+        w_atomic_u64       clock;       /* a  hint: the time, as of the monitor: sysmon.c */
         struct id_source   ids;         /* o */
         struct queue       free_g;      /* o  dead records */
         struct queue       free_alarms; /* o  likewise */
@@ -119,6 +129,24 @@ W_INLINE uint32_t w_p_len_hint(const struct p *pp)
 W_INLINE bool w_p_has_no_work(const struct p *pp)
 {
         return w_runq_is_empty(&pp->runq) && w_parents_is_empty(&pp->parents);
+}
+
+/* Something else than the M itself is a reason to go through g0. A hint. */
+W_INLINE bool w_p_is_wanted(const struct p *pp)
+{
+        return w_load_rlx(&pp->attention) & ~(uint32_t)W_ATTENTION_KEPT;        /* hint */
+}
+
+/* Others wait for a turn. A hint. */
+W_INLINE bool w_p_turn_is_wanted(const struct p *pp)
+{
+        return w_load_rlx(&pp->attention) & W_ATTENTION_YIELD;    /* hint */
+}
+
+/* Others wait for a turn, or somebody for the world to stop. A hint. */
+W_INLINE bool w_p_is_to_yield(const struct p *pp)
+{
+        return w_load_rlx(&pp->attention) & (W_ATTENTION_YIELD | W_ATTENTION_STOP);     /* hint */
 }
 
 /* A counter of the owner: nobody else writes, so no locked instruction is needed. */

@@ -7,20 +7,27 @@
  */
 #include "base/assert.h"
 #include "base/window.h"
+#include "sched/pin.h"
 #include "sched/sched.h"
 
-enum { PORTION = 128 };         /* most that a thread without a P moves under sched.lock at once */
+enum { PORTION = 128 };         /* most that are moved under sched.lock at once */
+
+/* Not into the caller's queue: it has none, or gp is locked to its thread. */
+static W_NOINLINE void ready_elsewhere(struct g *gp)
+{
+        if (!w_pin_ready(gp))
+                w_globq_publish(gp, G_WAITING);
+}
 
 void w_ready(struct g *gp)
 {
         struct p *pp = w_p();
 
-        if (pp) {
-                w_g_move(gp, G_WAITING, G_RUNNABLE);
+        if (W_LIKELY(pp && w_g_try_move(gp, G_WAITING, G_RUNNABLE))) {
                 w_ready_time(pp, gp);
                 w_queue_next(pp, gp);
         } else {
-                w_globq_publish(gp, G_WAITING);
+                ready_elsewhere(gp);
         }
         w_wake_one();
 }
@@ -102,12 +109,16 @@ void w_queue_many(struct p *pp, struct queue *batch)
 
 static W_NOINLINE void ready_many_here(struct p *pp, struct queue *batch)
 {
+        bool all = true;
+
         for (struct queue_node *n = batch->head; n; n = n->next) {
                 struct g *gp = W_CONTAINER_OF(n, struct g, link);
 
-                w_g_move(gp, G_WAITING, G_RUNNABLE);
+                all &= w_g_try_move(gp, G_WAITING, G_RUNNABLE);
                 w_ready_time(pp, gp);
         }
+        if (W_UNLIKELY(!all))
+                w_pin_sort_out(batch);
         w_queue_many(pp, batch);
 }
 
@@ -119,7 +130,7 @@ static struct p *publish_portion(struct queue *batch)
 
         w_lock(&w_sched.lock);
         while (n < PORTION && (gp = pop(batch))) {
-                w_globq_publish_locked(gp, G_WAITING);
+                w_globq_publish_locked(gp, w_pin_waits(gp) ? G_WAITING_PINNED : G_WAITING);
                 n++;
         }
         struct p *taken = take_idle_ps_locked(n);
@@ -128,7 +139,7 @@ static struct p *publish_portion(struct queue *batch)
         return taken;
 }
 
-static W_NOINLINE void ready_many_from_afar(struct queue *batch)
+W_NOINLINE void w_ready_many_behind(struct queue *batch)
 {
         while (batch->n) {
                 w_threads_for(publish_portion(batch));
@@ -145,5 +156,5 @@ void w_ready_many(struct queue *batch)
         else if (pp && batch->n)
                 ready_many_here(pp, batch);
         else
-                ready_many_from_afar(batch);
+                w_ready_many_behind(batch);
 }

@@ -11,14 +11,16 @@
  */
 #include "base/assert.h"
 #include "sched/commit.h"
-#include "sched/sched.h"
+#include "sched/nopreempt.h"
 #include "sched/take.h"
 
 void w_lost_p_over_locked(struct m *mp)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
-        w_sched.n_lost -= mp->lost_p;
-        mp->lost_p = false;
+        w_sched.n_lost -= mp->lost_p != NULL;
+        w_sched.n_kept += mp->lost_p && mp->kept;
+        mp->lost_p = NULL;
+        mp->block.since = 0;
 }
 
 bool w_p_regain(struct m *mp)
@@ -43,5 +45,18 @@ void w_need_p_slow(void)
 
         if (!mp->curg || w_g_is_bound(mp->curg) || w_p_regain(mp))
                 return;
-        w_queue_self();
+        if (mp->curg->nopreempt)
+                w_nopreempt_queue_self();
+        else
+                w_queue_self();
+}
+
+void w_give_turn_slow(void)
+{
+        struct g *gp = w_g();
+
+        if (!gp || w_g_is_bound(gp) || gp->nopreempt)
+                return;
+        w_p_count(&w_p()->stats.preemptions, w_p_turn_is_wanted(w_p()));
+        w_yield();
 }

@@ -19,25 +19,24 @@
 
 #include <errno.h>      /* -EINVAL */
 
-/* The outermost begins. Inside; leaves by itself. */
-static void begin(struct m *mp)
+/* Both are called inside, by the M that has this mark, and say what it becomes. It is handed on in
+ * a register: to write it and read it back at each step takes longer than all the rest. */
+W_INLINE uint32_t begin(struct m *mp, uint32_t mark)
 {
         if (mp->n_regions++ == 0) {
                 w_g_move(mp->curg, G_RUNNING, G_REGION);
-                w_store_rlx(&mp->mark, w_load_rlx(&mp->mark) | W_MARK_REGION);    /* own word */
+                mark |= W_MARK_REGION;
         }
+        return mark;
 }
 
-static void end(struct m *mp)
+W_INLINE uint32_t end(struct m *mp, uint32_t mark)
 {
-        W_CHECK(mp->n_regions > 0, "goroutine %ld ends a blocking region that it has not begun",
-                (long)mp->curg->id);
         if (--mp->n_regions == 0) {
-                uint32_t mark = w_load_rlx(&mp->mark);            /* own word */
-
-                w_store_rlx(&mp->mark, mark & ~(uint32_t)W_MARK_REGION);          /* own word */
                 w_g_move(mp->curg, G_REGION, G_RUNNING);
+                mark &= ~(uint32_t)W_MARK_REGION;
         }
+        return mark;
 }
 
 W_EXPORT void weft_block_begin(void)
@@ -48,20 +47,24 @@ W_EXPORT void weft_block_begin(void)
                 return;         /* a thread of the program may always block */
         uint32_t before = w_enter_on(mp);
 
-        begin(mp);
-        w_leave(before);
+        w_leave_as(mp, before, begin(mp, before | W_MARK_INSIDE));
 }
 
 /* Who does nothing but short regions would never let others have their turn. */
-static void go_on(void)
+static W_NOINLINE void go_on(void)
 {
         w_need_p();
-        struct p *pp = w_p();
-
-        if (W_UNLIKELY(pp && w_load_rlx(&pp->attention) & W_ATTENTION_YIELD))     /* hint */
-                weft_yield();
+        w_give_turn();
 }
 
+static W_NOINLINE void go_on_and_leave(struct m *mp, uint32_t before, uint32_t mark)
+{
+        w_store_rlx(&mp->mark, mark);                             /* own word */
+        go_on();
+        w_leave(before);
+}
+
+/* That of weft_blocking is its own to end. */
 W_EXPORT void weft_block_end(void)
 {
         struct m *mp = w_m();
@@ -70,10 +73,14 @@ W_EXPORT void weft_block_end(void)
                 return;
         uint32_t before = w_enter_on(mp);
 
-        end(mp);
-        if (mp->n_regions == 0)
-                go_on();
-        w_leave(before);
+        W_CHECK(mp->n_regions > mp->on_g0,
+                "goroutine %ld ends a blocking region that it has not begun", (long)mp->curg->id);
+        uint32_t mark = end(mp, before | W_MARK_INSIDE);
+
+        if (W_LIKELY(mp->p && !w_p_is_to_yield(mp->p)) || mp->n_regions)
+                w_leave_as(mp, before, mark);
+        else
+                go_on_and_leave(mp, before, mark);
 }
 
 /* ---- On the thread's own stack --------------------------------------------------------------- */
@@ -86,12 +93,13 @@ void w_commit_blocking(struct m *mp, const struct commit *c)
         mp->in_commit = false;
         mp->curg = call.left;
         mp->on_g0 = true;
-        begin(mp);
-        w_leave(0);
+        mp->curg->nopreempt = true;     /* who waits here is refused before it leaves this stack */
+        w_leave_as(mp, 0, begin(mp, w_load_rlx(&mp->mark)));      /* own word */
         call.fn(call.arg);
-        (void)w_enter();
-        end(mp);
+        (void)w_enter_on(mp);
+        w_store_rlx(&mp->mark, end(mp, w_load_rlx(&mp->mark)));   /* own word */
         mp->on_g0 = false;
+        mp->curg->nopreempt = w_g_cold(mp->curg)->n_nopreempt > 0;
         call.left->saved_errno = *mp->errno_at;
         mp->resume = call.left;
 }

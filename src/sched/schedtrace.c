@@ -25,16 +25,18 @@ static void trace_line(void)
         size_t n = 0;
         long   ms = (long)((w_os_now() - trace.began_at) / 1000000);
 
-        for (uint32_t i = 0; i < w_sched.n_procs && i < QUEUES_MAX; i++)
-                n += w_format(text + n, sizeof(text) - n, "%u ",
-                              w_p_len_hint(w_sched.all_p[i]));
         w_lock(&w_sched.lock);
-        uint32_t threads = w_sched.n_m, idle = w_sched.n_idle_m + (w_sched.keeper != NULL);
+        uint32_t threads = w_sched.n_m;
+        uint32_t idle = w_sched.n_idle_m + w_sched.n_kept_m + w_n_officers_locked();
+        uint32_t procs = w_n_procs();
 
         w_unlock(&w_sched.lock);
+        for (uint32_t i = 0; i < procs && i < QUEUES_MAX; i++)
+                n += w_format(text + n, sizeof(text) - n, "%u ",
+                              w_p_len_hint(w_sched.all_p[i]));
         w_say("SCHED %ldms: gomaxprocs=%u idleprocs=%u threads=%u spinningthreads=%u "
               "needspinning=%u idlethreads=%u runqueue=%u [ %s]",
-              ms, w_sched.n_procs, w_load_rlx(&w_sched.n_idle_p), threads,        /* hint */
+              ms, procs, w_load_rlx(&w_sched.n_idle_p), threads,        /* hint */
               w_load_rlx(&w_sched.n_spinning), w_load_rlx(&w_sched.need_spinning), /* hint */
               idle, w_load_rlx(&w_sched.n_globq), text);                          /* hint */
 }
@@ -55,7 +57,7 @@ W_NO_SANITIZE static bool trace_g(void *record, void *arg)
 
 W_NO_SANITIZE static void trace_detail(void)
 {
-        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+        for (uint32_t i = 0; i < w_n_p(); i++) {
                 struct p *pp = w_sched.all_p[i];
                 struct m *mp = w_load_rlx(&pp->m);                /* hint */
 

@@ -4,18 +4,26 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/pin.h"
 #include "sched/sched.h"
 
-/* Comes here without a P if that was taken, PROTOCOL take (sched/take.c). */
+/* Comes here without a P if that was taken, PROTOCOL take (sched/take.c). m0 leaves its own to
+ * others, PROTOCOL threads (sched/thread.c), and so does one to which a goroutine is locked,
+ * PROTOCOL pin (sched/pin.c). */
 void w_schedule(struct m *mp)
 {
         while (mp->p || w_thread_sleep(mp)) {
-                struct g *gp = w_find(mp);
+                if (W_UNLIKELY(w_m_is_special(mp)) && !w_thread_make_way(mp))
+                        return;
+                struct g *gp = W_LIKELY(!mp->next_g) ? w_find(mp) : w_pin_next(mp);
 
                 if (!gp)
                         return;
+                if (W_UNLIKELY(gp->locked) && w_pin_give(mp, gp))
+                        continue;
                 w_execute(mp, gp);
-                if (W_UNLIKELY(w_sched.config.migrate) && mp->p && !w_thread_swap(mp))
+                if (W_UNLIKELY(w_sched.config.migrate) && mp->p && !w_m_is_special(mp) &&
+                    !w_thread_swap(mp))
                         return;
         }
 }

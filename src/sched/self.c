@@ -25,6 +25,12 @@ W_EXPORT int64_t weft_id(void)
         return id;
 }
 
+/* Reports are read line by line, with names in quotes. */
+static bool is_fit_for_a_line(char c)
+{
+        return (unsigned char)c >= ' ' && c != '"' && c != '\177';
+}
+
 /* Cut at a byte, not in the middle of a UTF-8 character. */
 void w_name_copy(char out[W_NAME_BYTES], const char *name)
 {
@@ -35,7 +41,8 @@ void w_name_copy(char out[W_NAME_BYTES], const char *name)
                 while (n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80)
                         n--;
         }
-        memcpy(out, name, n);
+        for (size_t i = 0; i < n; i++)
+                out[i] = is_fit_for_a_line(name[i]) ? name[i] : '?';
         out[n] = '\0';
 }
 
@@ -79,13 +86,17 @@ W_EXPORT int weft_checkpoint(void)
 {
         W_ENTER();
         struct p *pp = w_p();
-        bool      lost = !pp && w_g();  /* its P was taken: it was over long ago */
-        bool      over = pp && (w_load_rlx(&pp->attention) || slice_is_over(pp)); /* hint */
+        bool      stays = w_mark_before_ & W_MARK_NOPREEMPT;
+        bool      region = w_mark_before_ & W_MARK_REGION;      /* it keeps its P, if it has one */
+        bool      lost = !pp && w_g() && !stays;        /* its slice was over long ago */
+        bool      over = pp && !stays && (w_p_is_wanted(pp) || slice_is_over(pp));
 
+        if (over && !region)
+                w_p_count(&pp->stats.preemptions, w_p_turn_is_wanted(pp));
         if (over)
                 pp->slice_at = w_os_now();
         if (over || lost)
-                weft_yield();
+                w_yield();
         W_LEAVE();
         return over || lost;
 }

@@ -70,6 +70,7 @@ W_INLINE void prepare(struct g *gp, const struct spawn *s)
         gp->saved_errno = 0;
         gp->ready_at = 0;
         gp->reason = W_WAIT_NONE;
+        gp->nopreempt = false;
         gp->scope = s->scope;
         w_store_rlx(&gp->token, 0);                               /* guarded: unpublished */
         W_ASSERT(!gp->stack);
@@ -88,7 +89,8 @@ W_INLINE void furnish(struct p *pp, struct g *gp, const struct spawn *s)
                 w_name_copy(w_g_cold(gp)->name, s->name);
 }
 
-/* Child first: the child runs at once and the parent waits in `next`. Everyone else queues. */
+/* Child first: the child runs at once and the parent waits in `next`. Everyone else queues, and so
+ * does the child of one that stays on its thread. */
 W_INLINE void publish(struct p *pp, struct g *gp, const struct spawn *s)
 {
         if (!pp) {
@@ -103,9 +105,15 @@ W_INLINE void publish(struct p *pp, struct g *gp, const struct spawn *s)
                 *s->main = gp;
                 return;
         }
-        if (s->child_first && w_g() && !w_g_is_bound(w_g())) {
-                w_run_child(gp);
-                return;
+        if (s->child_first && w_g() && !w_g()->nopreempt) {
+                if (W_LIKELY(!w_m()->stays)) {
+                        w_run_child(gp);
+                        return;
+                }
+                if (!w_g_is_bound(w_g()) && !w_g()->locked) {
+                        w_queue_child(gp);
+                        return;
+                }
         }
         w_queue_next(pp, gp);
         w_wake_one();
@@ -155,23 +163,40 @@ struct g *w_spawn_hidden(void (*fn)(void *), void *arg, void *created_at)
 
 /* ---- Public ---------------------------------------------------------------------------------- */
 
+W_INLINE int64_t spawn_sized(struct spawn *s)
+{
+        s->stack_size = round_size(s->stack_size ? s->stack_size : w_sched.config.stack_size);
+        return spawn(s);
+}
+
+/* By value: the caller's is kept in registers, and has no address. */
+static W_NOINLINE int64_t spawn_from_afar(struct spawn s)
+{
+        if (!w_guest_begin())
+                return -ESHUTDOWN;
+        int64_t id = spawn_sized(&s);
+
+        w_guest_end();
+        return id;
+}
+
 /* Checks what the caller asked for, fills in defaults, spawns. */
 W_INLINE int64_t spawn_checked(struct spawn *s)
 {
+        struct m *mp = w_m();
+
         if (!s->fn.plain)
                 return -EINVAL;
         if (s->stack_size != 0 && (s->stack_size < W_STACK_MIN || s->stack_size > W_STACK_MAX))
                 return -EINVAL;
-        if (!w_guest_begin())
+        if (W_UNLIKELY(!mp))
+                return spawn_from_afar(*s);
+        if (!w_run_is_on())
                 return -ESHUTDOWN;
-        W_ENTER();
-        size_t size = s->stack_size ? s->stack_size : w_sched.config.stack_size;
+        uint32_t before = w_enter_on(mp);
+        int64_t  id = spawn_sized(s);
 
-        s->stack_size = round_size(size);
-        int64_t id = spawn(s);
-
-        W_LEAVE();
-        w_guest_end();
+        w_leave(before);
         return id;
 }
 

@@ -73,7 +73,7 @@ struct g *w_steal(struct m *mp)
  * whoever finds something there wakes the next looker. */
 struct g *w_steal_timers(struct m *mp)
 {
-        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+        for (uint32_t i = 0; i < w_n_procs(); i++) {
                 struct timers *ts = &w_sched.all_p[i]->timers;
 
                 if (w_timers_next_at(ts) > mp->p->now)

@@ -40,7 +40,8 @@
  */
 #include "base/assert.h"
 #include "sched/commit.h"
-#include "sched/sched.h"
+#include "sched/nopreempt.h"
+#include "sched/pin.h"
 #include "sched/take.h"
 
 #include "weft.h"
@@ -66,8 +67,8 @@ W_INLINE void run_commit(struct m *mp)
         mp->in_commit = false;
 }
 
-/* First thing after a switch has brought a goroutine here, on whatever M that is. */
-W_INLINE void arrive(struct g *gp)
+/* First thing after a switch has brought a goroutine here, on whatever M that is: returned. */
+W_INLINE struct m *arrive(struct g *gp)
 {
         struct m *mp = w_m();
 
@@ -78,17 +79,25 @@ W_INLINE void arrive(struct g *gp)
         *mp->errno_at = gp->saved_errno;
         if (W_UNLIKELY(mp->owed_p != NULL))
                 w_thread_pay_owed(mp);
+        return mp;
+}
+
+/* Who only goes to its thread's own stack and back lets nobody else run: that does not count. */
+W_INLINE void count_switch(struct m *mp)
+{
+        if (W_LIKELY(mp->p != NULL))
+                w_p_count(&mp->p->stats.switches, 1);
+        else
+                w_add_rlx(&w_sched.without_p.switches, 1);        /* counter */
 }
 
 W_INLINE struct fiber *leave_to(struct m *mp, struct g *gp, struct g *to)
 {
         gp->saved_errno = *mp->errno_at;
-        if (W_LIKELY(mp->p != NULL))
-                w_p_count(&mp->p->stats.switches, 1);
-        else
-                w_add_rlx(&w_sched.without_p.switches, 1);        /* counter */
         w_san_act_as(&mp->g0.san, W_SAN_ORDERED);
         if (!to) {
+                if (W_UNLIKELY(mp->locked_g != NULL))
+                        w_pin_leave(mp);
                 mp->curg = NULL;
                 return &mp->g0;
         }
@@ -96,12 +105,14 @@ W_INLINE struct fiber *leave_to(struct m *mp, struct g *gp, struct g *to)
         return &to->fiber;
 }
 
-W_INLINE void switch_away(struct m *mp, struct g *gp, struct g *to)
+/* The M on which gp is back. */
+W_INLINE struct m *switch_away(struct m *mp, struct g *gp, struct g *to)
 {
+        count_switch(mp);
         struct fiber *target = leave_to(mp, gp, to);
 
         w_fiber_switch_inline(&gp->fiber, target, 0);
-        arrive(gp);
+        return arrive(gp);
 }
 
 /* ---- Yield ----------------------------------------------------------------------------------- */
@@ -109,19 +120,33 @@ W_INLINE void switch_away(struct m *mp, struct g *gp, struct g *to)
 /* Nobody to yield to, and nothing that g0 would have to see to. */
 static bool is_alone(struct p *pp)
 {
-        return !w_load_rlx(&pp->attention) && w_load_rlx(&w_sched.n_globq) == 0 &&      /* hint */
+        return !w_p_is_wanted(pp) && w_load_rlx(&w_sched.n_globq) == 0 &&         /* hint */
                w_p_has_no_work(pp) && w_timers_next_at(&pp->timers) == W_FOREVER;
 }
 
-W_INLINE void yield(struct m *mp)
+static W_NOINLINE struct m *yield_unusually(uint32_t mark)
 {
+        if (mark & W_MARK_REGION)
+                w_os_yield();
+        else if (mark & W_MARK_NOPREEMPT)
+                w_nopreempt_yield();
+        else
+                w_need_p_slow();
+        return w_m();
+}
+
+/* The M on which the caller goes on. */
+W_INLINE struct m *yield(struct m *mp, uint32_t mark)
+{
+        if (W_UNLIKELY(mark & (W_MARK_REGION | W_MARK_NOPREEMPT)) || W_UNLIKELY(!mp->p))
+                return yield_unusually(mark);
         struct g *gp = mp->curg;
         struct g *to = pick_bound(mp->p);
 
         if (!to && is_alone(mp->p))
-                return;
+                return w_m();           /* mp itself would cost those who switch a move */
         mp->commit = (struct commit){ .run = w_commit_yield, .left = gp };
-        switch_away(mp, gp, to);
+        return switch_away(mp, gp, to);
 }
 
 W_NOIPA W_EXPORT void weft_yield(void)
@@ -132,15 +157,17 @@ W_NOIPA W_EXPORT void weft_yield(void)
                 w_os_yield();
                 return;
         }
-        uint32_t before = w_enter_on(mp);
+        w_leave_to_user(yield(mp, w_enter_from_user(mp)));
+}
 
-        if (W_UNLIKELY(before & W_MARK_REGION))
+W_NOIPA void w_yield(void)
+{
+        struct m *mp = w_m();
+
+        if (!mp || !mp->curg)
                 w_os_yield();
-        else if (W_UNLIKELY(!mp->p))
-                w_need_p_slow();
         else
-                yield(mp);
-        w_leave_on(w_m(), before);
+                (void)yield(mp, w_load_rlx(&mp->mark));           /* own word */
 }
 
 /* Off this thread and into the global queue: for a goroutine whose M has no P. */
@@ -149,7 +176,7 @@ W_NOIPA void w_queue_self(void)
         struct m *mp = w_m();
 
         mp->commit = (struct commit){ .run = w_commit_yield, .left = mp->curg };
-        switch_away(mp, mp->curg, NULL);
+        (void)switch_away(mp, mp->curg, NULL);
 }
 
 /* ---- Park, child first, exit ----------------------------------------------------------------- */
@@ -162,7 +189,9 @@ W_INLINE struct g *begin_park(struct p *pp, struct g *gp, enum wait_reason reaso
                 w_add_rlx(&w_sched.without_p.parks[reason], 1);   /* counter */
                 return NULL;
         }
-        w_g_cold(gp)->since = pp->now;          /* near enough for a report, and free */
+        struct g_cold *cold = w_g_cold(gp);
+
+        cold->since = (int64_t)w_load_rlx(&pp->clock);            /* hint: for a report, and free */
         w_p_count(&pp->stats.parks[reason], 1);
         return pick_bound(pp);
 }
@@ -172,14 +201,18 @@ W_NOIPA void w_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void *
         struct m *mp = w_m();
         struct g *gp = mp->curg;
 
+        if (W_UNLIKELY(gp->nopreempt)) {
+                w_nopreempt_park(reason, unlock, arg);
+                return;
+        }
         W_CHECK(mp->thread.n_held <= 1, "goroutine %ld parks with %u runtime locks held",
                 (long)gp->id, mp->thread.n_held);
-        gp->reason = (uint8_t)reason;
+        gp->reason = reason & W_REASON_MASK;
         struct g *to = begin_park(mp->p, gp, reason);
 
         mp->commit = (struct commit){ .run = w_commit_park, .left = gp, .unlock = unlock,
                                       .arg = arg };
-        switch_away(mp, gp, to);
+        (void)switch_away(mp, gp, to);
 }
 
 W_NOIPA void w_run_child(struct g *child)
@@ -190,7 +223,15 @@ W_NOIPA void w_run_child(struct g *child)
         if (!child->stack)
                 w_g_bind(mp->p, child, 0);
         mp->commit = (struct commit){ .run = w_commit_parent, .left = gp };
-        switch_away(mp, gp, child);
+        (void)switch_away(mp, gp, child);
+}
+
+W_NOIPA void w_queue_child(struct g *child)
+{
+        struct m *mp = w_m();
+
+        mp->commit = (struct commit){ .run = w_commit_child, .left = mp->curg, .arg = child };
+        (void)switch_away(mp, mp->curg, NULL);
 }
 
 W_NOIPA W_NORETURN void w_exit(struct g *to)
@@ -202,6 +243,7 @@ W_NOIPA W_NORETURN void w_exit(struct g *to)
         if (to && !to->stack)
                 w_g_bind(mp->p, to, 0);
         mp->commit = (struct commit){ .run = w_commit_exit, .left = gp };
+        count_switch(mp);
         target = leave_to(mp, gp, to);
         w_fiber_switch_last_inline(&gp->fiber, target, 0);
 }
@@ -231,8 +273,11 @@ W_NOIPA void w_call_on_g0(void (*run)(struct m *mp, const struct commit *c), voi
 {
         struct m *mp = w_m();
 
-        mp->commit = (struct commit){ .run = run, .left = mp->curg, .fn = fn, .arg = arg };
-        switch_away(mp, mp->curg, NULL);
+        struct g *gp = mp->curg;
+
+        mp->commit = (struct commit){ .run = run, .left = gp, .fn = fn, .arg = arg };
+        w_fiber_switch_inline(&gp->fiber, leave_to(mp, gp, NULL), 0);
+        (void)arrive(gp);
 }
 
 void w_on_g0(void (*fn)(void *), void *arg)
@@ -252,6 +297,6 @@ W_NOIPA void w_goroutine_main(void *arg)
         struct g *gp = arg;
 
         w_fiber_begin(&gp->fiber);
-        arrive(gp);
+        (void)arrive(gp);
         w_goroutine_run(gp);
 }

@@ -9,11 +9,15 @@
  *           looks at its record any more; arming allocates nothing where nothing may fail.
  * Parties   armer (the owner of a P, for its own heap; or a thread without a P, for any heap),
  *           disarmer (any thread), firer (any M with a P, on g0: of its own heap when it goes
- *           through the search, of others' when it looks for work).
- * Words     the heap under its lock; next_at, the key of its first; timer.home.
+ *           through the search, of others' when it looks for work), mover (stopper of the world:
+ *           the P of a heap is removed).
+ * Words     the heap and `closed` under its lock; next_at, the key of its first; timer.home.
  * Armer     lock: 1 home := this heap   2 push   3 next_at; unlock
  *           4 it became the first of its heap: PROTOCOL keeper
- * Disarmer  1 home [TM1]; none: done   2 lock; still at home: remove, home := none; unlock
+ *           without a P: the heap is closed: that of P 0, which never is
+ * Disarmer  1 home [TM1]; none: done   2 lock; still at home: remove, home := none; unlock   3 at
+ *           home in another heap by now: again from 1
+ * Mover     nobody fires. Locks both heaps: all go to the other one, home := that one; closed
  * Firer     1 next_at is later than now: done   2 lock; take the first while it is due   3 claim
  *           4 home := none [TM1], the last touch of the record; unlock   5 those claimed go to the
  *           own queue, and if there are several to idle Ps (sched/ready.c)
@@ -25,7 +29,8 @@
  * Edges     [TM1] the record is free again   firer: home store-release -> disarmer: load-acquire
  *           next_at is ordered by TM2 of PROTOCOL keeper, ID1 and ID2 of PROTOCOL idle
  * Why a frame may go after disarm   with home at none the firer's last touch is over; else the lock
- *           is taken, under which the firer does all it does.
+ *           is taken, under which the firer does all it does; and so does the mover, who holds
+ *           the lock of the old home and of the new one.
  * Why not early   a key is the time asked for, and the clock was read before the heap was looked
  *           at.
  * Rejected  lazy removal of frame timers (the frame goes); one heap for all (a lock that every
@@ -41,6 +46,7 @@
 #include "base/window.h"
 #include "sched/alarm.h"
 #include "sched/keeper.h"
+#include "sched/pin.h"
 #include "sched/sched.h"
 
 #include <errno.h>      /* -ENOMEM */
@@ -200,52 +206,70 @@ void w_timers_unlock_told(struct timers *ts, int64_t first_before)
                 return;
         struct m *mp = w_m();
 
-        if (mp && mp->p && ts == &mp->p->timers && (!mp->curg || w_sched.n_procs == 1))
+        if (mp && mp->p && ts == &mp->p->timers && (!mp->curg || w_n_procs() == 1))
                 return;
         w_keeper_tell(first);
 }
 
 /* ---- Arming and disarming -------------------------------------------------------------------- */
 
-/* Whoever has no P spreads over all. */
-static struct timers *some_heap(const struct timer *t)
+/* Whoever has no P spreads over all; where a P is gone, P 0 stands in. NULL: no memory. */
+static struct timers *lock_some_heap(const struct timer *t)
 {
-        return &w_sched.all_p[((uintptr_t)t >> 6) % w_sched.n_procs]->timers;
+        struct timers *ts = &w_sched.all_p[((uintptr_t)t >> 6) % w_n_p()]->timers;
+
+        if (w_timers_lock_with_room(ts) < 0)
+                return NULL;
+        if (W_LIKELY(!ts->closed))
+                return ts;
+        w_unlock(&ts->lock);
+        ts = &w_sched.all_p[0]->timers;
+        return w_timers_lock_with_room(ts) < 0 ? NULL : ts;
 }
 
 bool w_timer_arm(struct timer *t, int64_t when)
 {
         struct p      *pp = w_p();
-        struct timers *ts = pp ? &pp->timers : some_heap(t);
+        struct timers *ts = pp ? &pp->timers : lock_some_heap(t);
 
+        if (W_UNLIKELY(!ts))
+                return false;
         if (W_LIKELY(pp != NULL))
                 w_lock(&ts->lock);
-        else if (w_timers_lock_with_room(ts) < 0)
-                return false;
         int64_t before = w_timers_next_at(ts);
 
-        W_ASSERT(!w_load_rlx(&t->home) && has_room(ts, 1));       /* own word */
+        W_ASSERT(!w_load_rlx(&t->home) && has_room(ts, 1) && !ts->closed);      /* own word */
         w_store_rlx(&t->home, ts);                                /* guarded by the lock */
         w_timers_push_locked(ts, t, when);
         w_timers_unlock_told(ts, before);
         return true;
 }
 
+/* Locks the heap that t is in; NULL: none. It may move to another one before the lock is had. */
+static struct timers *lock_home(struct timer *t)
+{
+        for (;;) {
+                struct timers *ts = w_load_acq(&t->home);         /* [TM1] */
+
+                if (!ts)
+                        return NULL;
+                w_lock(&ts->lock);
+                if (W_LIKELY(w_load_rlx(&t->home) == ts))         /* guarded by the lock */
+                        return ts;
+                w_unlock(&ts->lock);
+        }
+}
+
 bool w_timer_disarm(struct timer *t)
 {
-        struct timers *ts = w_load_acq(&t->home);                 /* [TM1] */
+        struct timers *ts = lock_home(t);
 
         if (!ts)
                 return false;
-        w_lock(&ts->lock);
-        bool armed = w_load_rlx(&t->home) != NULL;                /* guarded by the lock */
-
-        if (armed) {
-                w_timers_remove_locked(ts, t);
-                w_store_rlx(&t->home, NULL);                      /* guarded by the lock */
-        }
+        w_timers_remove_locked(ts, t);
+        w_store_rlx(&t->home, NULL);                              /* guarded by the lock */
         w_unlock(&ts->lock);
-        return armed;
+        return true;
 }
 
 /* ---- Firing ---------------------------------------------------------------------------------- */
@@ -257,8 +281,8 @@ static struct g *fire_frame_locked(struct timers *ts, struct timer *t)
 
         W_WINDOW("timer-before-home");
         w_store_rel(&t->home, NULL);                              /* [TM1] */
-        if (gp)
-                w_g_move(gp, G_WAITING, G_RUNNABLE);
+        if (gp && !w_g_try_move(gp, G_WAITING, G_RUNNABLE))
+                w_g_move(gp, G_WAITING_PINNED, G_RUNNABLE);
         return gp;
 }
 
@@ -282,6 +306,7 @@ static bool fire_locked(struct timers *ts, int64_t now, struct queue *woken, str
 /* The earliest runs here and first, the others in the order of their times. */
 static void queue_woken(struct p *pp, struct queue *woken)
 {
+        w_pin_sort_out(woken);
         struct queue_node *first = w_queue_pop(woken);
 
         if (!first)
@@ -314,7 +339,7 @@ int64_t w_timers_first(int64_t after)
 {
         int64_t first = W_FOREVER;
 
-        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+        for (uint32_t i = 0; i < w_n_procs(); i++) {
                 int64_t at = w_timers_next_at(&w_sched.all_p[i]->timers);
 
                 if (at > after && at < first)
@@ -323,6 +348,92 @@ int64_t w_timers_first(int64_t after)
         return first;
 }
 
+/* Alarms that were stopped stay for some time. */
+static bool has_pending_locked(const struct timers *ts)
+{
+        for (uint32_t i = 0; i < ts->heap.n; i++) {
+                struct timer *t = ts->heap.slots[i].item;
+
+                if (t->claim ? ts->heap.slots[i].key != W_FOREVER : w_alarm_is_set(t))
+                        return true;
+        }
+        return false;
+}
+
+bool w_timers_pending(void)
+{
+        bool pending = false;
+
+        for (uint32_t i = 0; i < w_n_p() && !pending; i++) {
+                struct timers *ts = &w_sched.all_p[i]->timers;
+
+                w_lock(&ts->lock);
+                pending = has_pending_locked(ts);
+                w_unlock(&ts->lock);
+        }
+        return pending;
+}
+
+/* ---- Moving ---------------------------------------------------------------------------------- */
+
+/* Locks both, with room in `to` for all of `from`, and one more for its owner. */
+static int lock_both(struct timers *from, struct timers *to)
+{
+        for (;;) {
+                w_lock(&from->lock);
+                w_lock(&to->lock);      /* nobody else holds two */
+                if (has_room(to, from->heap.n + 1))
+                        return 0;
+                uint32_t cap = to->heap.cap;
+
+                w_unlock(&to->lock);
+                w_unlock(&from->lock);
+                if (grow(to, cap) < 0)
+                        return -ENOMEM;
+        }
+}
+
+static void move_locked(struct timers *from, struct timers *to)
+{
+        for (uint32_t i = 0; i < from->heap.n; i++) {
+                struct timer *t = from->heap.slots[i].item;
+
+                w_heap_push(&to->heap, from->heap.slots[i].key, t);
+                if (t->claim)
+                        w_store_rel(&t->home, to);                /* [TM1] */
+                else
+                        w_alarm_moved(t, to);
+        }
+        uint32_t n_dead = w_xchg_rlx(&from->n_dead, 0);           /* counter */
+
+        w_add_rlx(&to->n_dead, n_dead);                           /* counter */
+        from->heap.n = 0;
+}
+
+int w_timers_close(struct timers *from, struct timers *to)
+{
+        W_ASSERT(from != to && !to->closed);
+        if (lock_both(from, to) < 0)
+                return -ENOMEM;
+        move_locked(from, to);
+        from->closed = true;
+        w_timers_changed_locked(to);
+        w_timers_changed_locked(from);
+        w_unlock(&to->lock);
+        w_unlock(&from->lock);
+        return 0;
+}
+
+void w_timers_open(struct timers *ts)
+{
+        w_lock(&ts->lock);
+        ts->closed = false;
+        ts->tight = true;
+        w_unlock(&ts->lock);
+}
+
+/* ---- Checking -------------------------------------------------------------------------------- */
+
 void w_timers_check(struct timers *ts)
 {
         w_lock(&ts->lock);
@@ -330,6 +441,7 @@ void w_timers_check(struct timers *ts)
         int64_t            first = h->n ? h->slots[0].key : W_FOREVER;
 
         W_CHECK(h->n <= h->cap && w_heap_ordered(h), "check: a heap of timers is out of order");
+        W_CHECK(!ts->closed || h->n == 0, "check: %u timers of a P that is gone", h->n);
         W_CHECK(w_timers_next_at(ts) == first, "check: a timer is due at %ld, told %ld",
                 (long)first, (long)w_timers_next_at(ts));
         for (uint32_t i = 0; i < h->n; i++)

@@ -21,7 +21,8 @@ struct timers;
 
 /* Key: t the lock of the heap it is in   u the user while it is in none   a edge named */
 struct timer {
-        W_ATOMIC(struct timers *) home; /* a  [TM1] the heap it is in; NULL: none */
+        W_ATOMIC(struct timers *) home; /* a  [TM1] the heap it is in; NULL: none. Changes under
+                                         *    the lock of that heap */
         uint32_t index;                 /* t  in the heap */
         /* When due, out of the heap and still under its lock: decides whether a goroutine is to be
          * woken for it, which happens after the lock. The record is not touched afterwards. See
@@ -36,6 +37,7 @@ struct timers {
         w_atomic_u64  next_at;          /* a  [TM2] when the first is due; W_FOREVER: none */
         w_atomic_u32  n_dead;           /* a  counter: alarms here that were stopped */
         bool          tight;            /* o  the P's owner has used the last slot */
+        bool          closed;           /* t  its P is gone: empty, and takes none */
 };
 
 /* A time that never comes too early for any clock: overflow ends at W_FOREVER. */
@@ -67,10 +69,20 @@ W_INLINE int64_t w_timers_next_at(struct timers *ts)
 /* The earliest of all heaps that is later than `after`; W_FOREVER: none. */
 int64_t w_timers_first(int64_t after);
 
+/* False: no heap holds one that will ever fire. Exact while nobody arms or stops any. Context: any
+ * thread, sched.lock not held. */
+bool w_timers_pending(void);
+
 /* Fires what is due at `now`; those woken go to the caller's queue. How many that are, but for
  * those for whom a thread was woken already. Context: g0 with a P, not necessarily that of ts; no
  * lock held. */
 uint32_t w_timers_run(struct timers *ts, int64_t now);
+
+/* ---- When the number of Ps changes; context: the stopper of the world ------------------------ */
+
+/* All timers of `from` move to `to`, and it takes no more. -ENOMEM: nothing has changed. */
+W_MUST_CHECK int w_timers_close(struct timers *from, struct timers *to);
+void w_timers_open(struct timers *ts);
 
 /* Ends the program if the heap is not in order. Context: any thread, sched.lock not held. */
 void w_timers_check(struct timers *ts);

@@ -12,6 +12,8 @@
  *             an overloaded machine those who compute mostly wait, and must lose their Ps in the
  *             end;
  *   starved   else. Another thread would only make that worse; a new window begins.
+ * Where the monitor itself came late the clock proves nothing, and a new window begins; but what
+ * was run until then was run.
  * Half, not all, because a goroutine in a storm of page faults runs a little between them.
  *
  * Reading costs 1 us, so it is done at most once in a millisecond for each P, and only if that P is
@@ -30,7 +32,7 @@
  * Why once  whoever has taken it out of the word owns it. A record that was given to another thread
  *           meanwhile gets the old descriptor in step 3: reading it then fails, and closes it.
  * Orders    none: the number is all that is passed on, and the kernel keeps its own.
- * Tests     sim scenarios blocked_*; flow/test_blocked.c.
+ * Tests     sim scenarios blocked_*; flow/test_blocked.c, flow/test_beside.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -48,6 +50,8 @@ enum {
         HOG_NS = WINDOW_NS / 2,
         READ_EVERY_NS = 1000000,
 };
+
+enum { NOT_SEEN = -1 };                 /* instead of how much it had run */
 
 enum { NONE = 0 };
 #define GONE UINT32_MAX
@@ -137,9 +141,11 @@ void w_verdict_update(struct watch *w, int64_t now)
                 w->verdict = now - w->since < WINDOW_NS ? W_IS_NOT_KNOWN_YET : W_IS_UNKNOWN;
                 return;
         }
+        w->run = use.run;
         if (!w->has_base) {
                 w->has_base = true;
-                w->first_run = use.run;
+                if (w->first_run == NOT_SEEN)
+                        w->first_run = use.run;
                 begin_window(w, &use, now);
                 return;
         }
@@ -148,9 +154,23 @@ void w_verdict_update(struct watch *w, int64_t now)
                 begin_window(w, &use, now);
 }
 
-void w_verdict_forget(struct watch *w, int64_t now)
+int64_t w_verdict_next(const struct watch *w)
+{
+        return w->has_base ? w->base_at + WINDOW_NS : W_FOREVER;
+}
+
+void w_verdict_rebase(struct watch *w, int64_t now)
 {
         w->since = now;
         w->has_base = false;
+        if (w->verdict != W_IS_HOG)
+                w->verdict = W_IS_NOT_KNOWN_YET;
+}
+
+void w_verdict_forget(struct watch *w, int64_t now)
+{
         w->verdict = W_IS_NOT_KNOWN_YET;
+        w_verdict_rebase(w, now);
+        w->held_by = 0;
+        w->first_run = NOT_SEEN;
 }

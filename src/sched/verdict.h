@@ -12,6 +12,12 @@
  * known about it now. Context: the monitor. */
 void w_verdict_update(struct watch *w, int64_t now);
 
+/* When to look again: more is known about it then. */
+int64_t w_verdict_next(const struct watch *w);
+
+/* What the clock said before counts no more, but what w->m has run does. Context: the monitor. */
+void w_verdict_rebase(struct watch *w, int64_t now);
+
 /* What was seen before counts no more. Context: the monitor. */
 void w_verdict_forget(struct watch *w, int64_t now);
 

@@ -222,7 +222,7 @@ W_EXPORT int weft_cancelled(void)
         if (!w_m() && !w_run_is_on())
                 return -ESHUTDOWN;
         W_ENTER();
-        int rc = w_wait_refused();
+        int rc = w_wait_struck();
 
         W_LEAVE();
         return rc;

@@ -180,8 +180,59 @@ struct stack *w_stack_find(const struct stack_pool *pool, const void *addr, bool
         return NULL;
 }
 
+/* ---- The end --------------------------------------------------------------------------------- */
+
+/* Who asked for this much has been left on its stack. */
+#define LEFT UINTPTR_MAX
+
+void w_stack_leave(struct stack_pool *pool, struct stack *stack)
+{
+        w_store_rlx(&stack->asked, LEFT);                         /* own word: nobody else looks */
+        pool->n_left++;
+}
+
+static bool is_left(const struct stack *stack)
+{
+        return w_load_rlx(&stack->asked) == LEFT;                 /* own word */
+}
+
+/* From that slot on, how many are, or are not, left to somebody. */
+static uint64_t run_length(const struct slab *slab, uint64_t from)
+{
+        bool     left = is_left(&slab->stacks[from]);
+        uint64_t n = 1;
+
+        while (from + n < slab->n_taken && is_left(&slab->stacks[from + n]) == left)
+                n++;
+        return n;
+}
+
+/* The mapping stays with what is left in it; the pages of all others go. True: there is some. */
+static bool empty_but_left(struct slab *slab)
+{
+        bool   any = false;
+        size_t size = slab->class->slot_size;
+
+        for (uint64_t i = 0, n; i < slab->n_taken; i += n) {
+                n = run_length(slab, i);
+                if (is_left(&slab->stacks[i]))
+                        any = true;
+                else
+                        (void)w_os_vm_discard(slab->base + i * size, n * size); /* memory only */
+        }
+        return any;
+}
+
 void w_slab_unmap_all(struct stack_pool *pool)
 {
-        unmap_chain(w_load_rlx(&pool->slabs));          /* own word: nobody else is left */
-        w_store_rlx(&pool->slabs, NULL);                /* own word */
+        struct slab *slab = w_load_rlx(&pool->slabs);             /* own word: nobody else */
+
+        while (slab) {
+                struct slab *next = slab->next;
+
+                if (!pool->n_left || !empty_but_left(slab))
+                        w_os_vm_unmap(slab, slab->map_size);
+                slab = next;
+        }
+        w_store_rlx(&pool->slabs, NULL);                          /* own word */
 }

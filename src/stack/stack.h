@@ -130,6 +130,7 @@ struct stack_pool {
         w_atomic_ptr        slabs;      /* a  [SS1] newest first; grows until the pool ends */
         uint64_t            n_slabs;    /* p */
         uint64_t            n_caches;   /* p */
+        uint64_t            n_left;     /* i  but by w_stack_leave() */
         w_atomic_u64        n_light;    /* a  counter */
         w_atomic_u64        n_heavy;    /* a  counter and budget */
         w_atomic_u64        n_canary;   /* a  counter; the first one warns */
@@ -142,8 +143,12 @@ W_MUST_CHECK int w_stack_pool_init(struct stack_pool *pool, const struct stack_c
 
 enum stack_pool_end { W_STACK_ALL_UNBOUND, W_STACK_ABANDON };
 
-/* Unmaps everything. Every cache has been released before, and nobody else uses the pool. A stack
- * that is still bound is fatal, unless the caller says that it abandons them. */
+/* Before the end of the pool: some thread is still on that stack, and will be for ever. */
+void w_stack_leave(struct stack_pool *pool, struct stack *stack);
+
+/* Unmaps everything but stacks that were left to somebody. Every cache has been released before,
+ * and nobody else uses the pool. A stack that is still bound is fatal, unless the caller says that
+ * it abandons them. */
 void w_stack_pool_destroy(struct stack_pool *pool, enum stack_pool_end end);
 
 /* ---- A cache per owner ----------------------------------------------------------------------- */

@@ -95,11 +95,11 @@ static bool may_look(const struct taker *t)
 {
         struct p *pp = w_p();
 
-        if (t->n_looks >= LOOKS || !pp || w_sched.n_procs == 1)
+        if (t->n_looks >= LOOKS || !pp || w_n_procs() == 1)
                 return false;
         uint32_t not_busy = w_load_rlx(&w_sched.n_idle_p) + w_load_rlx(&w_sched.n_spinning); // hint
 
-        return not_busy + 1 < w_sched.n_procs && w_p_has_no_work(pp);
+        return not_busy + 1 < w_n_procs() && w_p_has_no_work(pp);
 }
 
 static void look_later(struct taker *t, uint64_t seen)

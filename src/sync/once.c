@@ -73,9 +73,9 @@ static void wait_until_done(struct once *o)
         struct wait  w;
         struct place place;
 
+        W_ENTER();
         W_CHECK(w_load_rlx(&o->runner) != myself(),               /* own word, if it is equal */
                 "weft_once_do called from its own function: %p", (void *)o);
-        W_ENTER();
         w_wait_begin(&w, W_FOREVER, W_WITHOUT_RUN);
         w_place_init(&place, w_table_key(o, 0), &w.waiter);
         struct bucket *b = w_table_lock(place.key);
@@ -121,17 +121,34 @@ static void finish_by_exit(struct unwind *u)
         finish(W_CONTAINER_OF(u, struct running, unwind)->once);
 }
 
+static void leave_record(struct running *running)
+{
+        W_ENTER();
+        struct g *gp = w_g();
+
+        w_store_rlx(&running->once->runner, myself());            /* own word */
+        if (gp)
+                w_unwind_push(gp, &running->unwind);
+        W_LEAVE();
+}
+
+static void take_record(struct running *running)
+{
+        W_ENTER();
+        struct g *gp = w_g();
+
+        if (gp)
+                w_unwind_pop(gp, &running->unwind);
+        W_LEAVE();
+}
+
 static void run(struct once *o, void (*fn)(void *), void *arg)
 {
         struct running running = { .unwind = { .fn = finish_by_exit }, .once = o };
-        struct g      *gp = w_g();
 
-        w_store_rlx(&o->runner, myself());                        /* own word */
-        if (gp)
-                w_unwind_push(gp, &running.unwind);
+        leave_record(&running);
         fn(arg);
-        if (gp)
-                w_unwind_pop(gp, &running.unwind);
+        take_record(&running);
         finish(o);
 }
 

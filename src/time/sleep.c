@@ -84,7 +84,7 @@ static int sleep_until(int64_t at)
                         return 0;
                 if (rc < 0 || w_os_now() >= at)
                         return rc;
-                weft_yield();
+                w_yield();
         }
 }
 
@@ -98,7 +98,7 @@ W_EXPORT int weft_sleep(int64_t ns)
         if (rc == 0 && ns > 0)
                 rc = sleep_until(w_time_after(w_os_now(), ns));
         else if (rc == 0)
-                weft_yield();
+                w_yield();
         W_LEAVE();
         w_call_end();
         return rc;

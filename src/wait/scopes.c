@@ -14,7 +14,7 @@
  *           lists of members and of scopes below, n_running and closer, under the lock.
  *           guests.open: all scopes of guests, under guests.lock, which is taken before a tree's.
  * Opener    links s under its parent and inherits struck_at, both in one hold of the lock; a guest,
- *           as a visitor (PROTOCOL guest, sched/run.c), also puts it into guests.open
+ *           as a visitor (PROTOCOL guest, sched/guest.c), also puts it into guests.open
  * Member    1 refused if struck_at is set [SC1] or the deadline has passed   2 under the lock:
  *           into the list of members; struck meanwhile: claims its own wait   3 its timer, or the
  *           time that a guest sleeps, is set to the earliest deadline here and above: a deadline
@@ -79,7 +79,13 @@ struct table_lock {
                  { W_LOCK_INIT(scope) }
 #define LOCKS_16 LOCKS_4, LOCKS_4, LOCKS_4, LOCKS_4
 
+/* In an engine there is one: which trees share one must not depend on addresses, or a run could not
+ * be played again. */
+#if defined(W_HOOKED)
+static struct table_lock locks[] = { { W_LOCK_INIT(scope) } };
+#else
 static struct table_lock locks[] = { LOCKS_16, LOCKS_16, LOCKS_16, LOCKS_16 };
+#endif
 
 static struct lock *lock_of_root(const struct scope *s)
 {
@@ -287,7 +293,7 @@ static void guest_enters(struct scope *s)
         w_list_push_back(&guests.open, &s->guest);
         w_unlock(&guests.lock);
         if (!s->outer)
-                w_os_guest_watch(refuse_end);
+                (void)w_os_guest_watch(W_OS_OPEN_SCOPE, refuse_end);    /* it only reports */
 }
 
 static void guest_leaves(struct scope *s)
@@ -296,7 +302,7 @@ static void guest_leaves(struct scope *s)
         w_list_unlink(&s->guest);
         w_unlock(&guests.lock);
         if (!s->outer)
-                w_os_guest_watch(NULL);
+                (void)w_os_guest_watch(W_OS_OPEN_SCOPE, NULL);
 }
 
 /* They never run again, and their frames go. */

@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/window.h"
+#include "sched/take.h"
 #include "wait/scopes.h"
 
 #include <errno.h>      /* -Exxx */
@@ -21,6 +22,12 @@ static struct {
 } foreign = { W_LOCK_INIT(foreign), { &foreign.waiting, &foreign.waiting } };
 
 int w_wait_refused_slow(void)
+{
+        w_give_turn();
+        return w_wait_struck();
+}
+
+int w_wait_struck(void)
 {
         struct scope *s = w_scope_current(w_g());
 

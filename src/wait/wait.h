@@ -45,14 +45,20 @@ struct wait {
         void            *unlock_arg;
 };
 
-/* 0, or -ETIMEDOUT or -ECANCELED: what a cancellable call has to return at once because a scope of
- * this goroutine or thread has struck. Free of cost without a scope. */
+/* 0, or -ETIMEDOUT or -ECANCELED: a scope of this goroutine or thread has struck. */
+W_MUST_CHECK int w_wait_struck(void);
+
+/* The same as what a cancellable call has to return at once. It begins with this, wherever it does
+ * not have to wait: others who want a turn have it first. Free of cost without either. May switch:
+ * yes. */
 W_MUST_CHECK int w_wait_refused_slow(void);
 W_INLINE int w_wait_refused(void)
 {
-        struct g *gp = w_g();
+        const struct m *mp = w_m();
 
-        return W_LIKELY(gp != NULL) && W_LIKELY(!gp->scope) ? 0 : w_wait_refused_slow();
+        if (W_LIKELY(mp && mp->curg && !mp->curg->scope && mp->p && !w_p_is_to_yield(mp->p)))
+                return 0;
+        return w_wait_refused_slow();
 }
 
 /* Around a public call that may wait. Threads of weft's are waited for at the end of the run; any

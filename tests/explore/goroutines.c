@@ -16,8 +16,14 @@
 #include "scenarios.h"
 
 #include "base/fatal.h"
+#include "chan/select.h"
+#include "sched/behind.h"
 #include "sched/blocked.h"
 #include "sched/ids.h"
+#include "sched/netpoll.h"
+#include "sched/pin.h"
+#include "sched/sysmon.h"
+#include "sched/verdict.h"
 #include "wait/table.h"
 
 #include <string.h>
@@ -33,7 +39,7 @@ static struct goroutine {
         int           frame;    /* what a park leaves: ordinary memory */
 } goroutines[N];
 
-static struct p         p, *ps[] = { &p };
+static struct p         p;
 static struct heap_slot slots[SLOTS];
 static struct lock      ids_lock;
 static int              n_wakes;
@@ -79,8 +85,9 @@ void goroutines_reset(void)
         p.timers.heap.slots = slots;
         p.timers.heap.cap = SLOTS;
         w_lock_init(&w_sched.lock, W_LOCK_sched);
-        w_sched.all_p = ps;
-        w_sched.n_procs = 1;
+        w_sched.all_p[0] = &p;
+        w_store_rlx(&w_sched.n_p, 1);
+        w_store_rlx(&w_sched.n_procs, 1);
         w_sched.keeper = NULL;
         w_store_rlx(&w_sched.keeper_until, W_FOREVER);
         w_store_rlx(&w_run_phase, RUN_ON);
@@ -160,6 +167,13 @@ void w_ready_many(struct queue *batch)
                 w_ready(W_CONTAINER_OF(n, struct g, link));
 }
 
+/* Nobody is locked to a thread here. */
+void w_pin_sort_out_slow(struct queue *batch)
+{
+        (void)batch;
+        EXPLORE_CHECK(false);
+}
+
 void w_queue_next(struct p *pp, struct g *gp)
 {
         (void)pp;
@@ -175,6 +189,15 @@ void w_queue_many(struct p *pp, struct queue *batch)
 void w_wake_one_of_many(void)
 {
         n_wakes++;
+}
+
+void w_m_wake(struct m *mp)
+{
+        w_note_wake(&mp->note);
+}
+
+void w_netpoll_tell(void)
+{
 }
 
 /* ---- Goroutines by their numbers ------------------------------------------------------------- */
@@ -193,8 +216,29 @@ bool w_run_is_on_slow(void)       { return false; }
 bool w_visit_begin_foreign(void)  { return true; }
 void w_visit_end_foreign(void)    { }
 
+/* No scenario selects on descriptors. */
+void w_select_look(const struct select *s)      { (void)s; }
+void w_select_leave_fds(const struct select *s) { (void)s; }
+void w_select_end_fds(const struct select *s)   { (void)s; }
+
+int w_select_join_fds(const struct select *s, struct wait *w)
+{
+        (void)w;
+        W_CHECK(s->n_fds == 0, "%u descriptors in a select that is explored", s->n_fds);
+        return W_SELECT_NONE;
+}
+
+int w_select_fd_happened(const struct select *s, uint32_t i)
+{
+        (void)s;
+        w_fatal("explorer: descriptor %u of a select", i);
+}
+
 /* No P is idle, so nobody takes one to look at timers. */
 struct p *w_idle_p_get_locked(void) { return NULL; }
+
+/* No M here is for one goroutine only. */
+void w_p_keep(struct p *pp, bool kept) { (void)pp, (void)kept; }
 
 /* What no scenario comes to. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -208,10 +252,17 @@ NOT_HERE(void, w_idle_p_put_locked, (struct p *pp))
 NOT_HERE(void, w_p_give_up_locked, (struct p *pp))
 NOT_HERE(void, w_thread_for, (struct p *pp, bool spinning))
 NOT_HERE(void, w_queue_self, (void))
+NOT_HERE(void, w_sysmon_call, (void))
+NOT_HERE(struct p *, w_p_release, (struct m *mp))
+NOT_HERE(void, w_yield, (void))
 NOT_HERE(void, w_blocked_report, (struct m *mp, const void *frame))
+NOT_HERE(void, w_fork_refuse, (void))
 NOT_HERE(void, w_p_acquire, (struct m *mp, struct p *pp))
 NOT_HERE(void, w_spin_begin, (struct m *mp))
+NOT_HERE(void, w_verdict_end, (struct m *mp))
+NOT_HERE(void, w_stack_leave, (struct stack_pool *pool, struct stack *stack))
 NOT_HERE(void, w_thread_enlist_locked, (struct m *mp))
+NOT_HERE(void, w_netpoll_call_locked, (struct m *mp))
 NOT_HERE(void, w_run_at_end, (struct run_end *hook))
 NOT_HERE(void, w_id_join_locked, (struct g *gp, struct joiner *joiner))
 NOT_HERE(void, w_id_unjoin, (struct joiner *joiner))

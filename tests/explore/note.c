@@ -65,6 +65,43 @@ static void pong(void)
         sleep();
 }
 
+/* Several poke, as signal handlers do: what each left before is found, however few wakes that
+ * takes. */
+static w_atomic_u32 left;
+
+static void setup_pokes(void)
+{
+        setup();
+        w_store_rlx(&left, 0);
+}
+
+static void leave(uint32_t bit)
+{
+        w_or_rlx(&left, bit);
+        w_note_poke(&there);
+}
+
+static void poke_once(void)
+{
+        leave(1);
+}
+
+static void poke_twice(void)
+{
+        leave(2);
+        leave(4);
+}
+
+static void collect(void)
+{
+        for (uint32_t found = 0; found != 7;) {
+                w_note_sleep(&there);
+                w_note_take(&there);
+                if (w_load_rlx(&left))
+                        found |= w_xchg_rlx(&left, 0);
+        }
+}
+
 const struct explore_scenario note_scenarios[] = {
         { "note", "one sleeps, one wakes, data is handed over",
           { { "sleeper", sleep }, { "waker", wake } }, setup, .spurious = 1,
@@ -80,5 +117,8 @@ const struct explore_scenario note_scenarios[] = {
         { "note-twice", "two wakers of one note are found out",
           { { "sleeper", bare_sleep }, { "waker", bare_wake }, { "second", bare_wake } }, setup,
           .must_fail = W_EXPLORE_ASSERTION },
+        { "note-pokes", "two poke, and what they left is found",
+          { { "sleeper", collect }, { "first", poke_once }, { "second", poke_twice } },
+          setup_pokes, .spurious = 0 },
         { .name = NULL },
 };

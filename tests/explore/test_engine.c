@@ -220,7 +220,7 @@ TEST(explorer_knows_a_trail_when_it_sees_one)
         CHECK(!w_explore_trail_ok("2:3:0-1"));
 }
 
-static void call_what_is_not_there(void) { (void)w_os_cpu_count(); }
+static void call_what_is_not_there(void) { (void)w_os_cpu_count(0); }
 
 static void run_refused(void *arg)
 {

@@ -163,7 +163,7 @@ static void setup_alarm(void)
         goroutines_reset();
         w_alarms_init();
         w_store_rlx(&w_sched.keeper_until, 1);
-        alarm = (struct alarm){ .heap = heap(), .period = 100, .hold = hold };
+        alarm = (struct alarm){ .heap = W_ATOMIC_INIT(heap()), .period = 100, .hold = hold };
         EXPLORE_CHECK(w_alarm_set(&alarm, DUE) == 0);
         EXPLORE_CHECK(w_alarm_stop(&alarm));
         data = n_held = 0;
@@ -192,6 +192,57 @@ static void free_alarm(void)
 
 static int held_result(void) { return n_held; }
 
+/* ---- The heap goes: all move to another one -------------------------------------------------- */
+
+static struct timers    other;
+static struct heap_slot other_slots[4];
+
+static void setup_other(void)
+{
+        w_timers_init(&other);
+        other.heap.slots = other_slots;
+        other.heap.cap = 4;
+}
+
+static void setup_move(void)
+{
+        setup_other();
+        setup_armed();
+}
+
+static void setup_alarm_move(void)
+{
+        setup_other();
+        setup_alarm_set();
+}
+
+static void move_all(void)
+{
+        foreign_begin();
+        EXPLORE_CHECK(w_timers_close(heap(), &other) == 0);
+}
+
+/* Afterwards somebody fires what is there. */
+static void move_and_fire(void)
+{
+        move_all();
+        (void)w_timers_run(&other, LATER);
+}
+
+/* Earlier than its key: needs the lock of whatever heap it is in. */
+static void set_earlier(void)
+{
+        foreign_begin();
+        EXPLORE_CHECK(w_alarm_set(&alarm, DUE - 1) == 1);
+}
+
+static int moved_result(void)
+{
+        EXPLORE_CHECK(heap()->heap.n == 0 && w_timers_next_at(&other) == DUE - 1);
+        w_timers_check(&other);
+        return 0;
+}
+
 const struct explore_scenario timers_scenarios[] = {
         { "timers-disarm", "one fires a timer, its user disarms it and leaves the frame",
           { { "user", disarm }, { "firer", fire } }, setup_armed, fired_result,
@@ -201,12 +252,21 @@ const struct explore_scenario timers_scenarios[] = {
           setup_deadline, verdict_result, .required = SEEN(0) | SEEN(1), .bound = 3 },
         { "timers-tell", "one arms a timer while the timekeeper looks for the next one",
           { { "keeper", time_up }, { "armer", arm } }, setup_keeper, known_result,
-          .required = SEEN(0) | SEEN(1), .bound = ANY },
+          .required = SEEN(0) | SEEN(1), .bound = 7 },
         { "timers-alarm", "an alarm in its heap is set again while it is looked at",
           { { "setter", set_later }, { "firer", fire } }, setup_alarm, held_result,
           .allowed = SEEN(0) | SEEN(1), .required = SEEN(0) | SEEN(1), .bound = ANY },
         { "timers-alarm-free", "an alarm is freed when it is due",
           { { "user", free_alarm }, { "firer", fire } }, setup_alarm_set, held_result,
           .allowed = SEEN(0) | SEEN(1), .required = SEEN(0) | SEEN(1), .bound = ANY },
+        { "timers-close", "a timer moves to another heap and fires there, its user disarms it",
+          { { "user", disarm }, { "mover", move_and_fire } }, setup_move, fired_result,
+          .required = SEEN(0) | SEEN(1), .bound = 3 },
+        { "timers-close-set", "an alarm moves to another heap while it is set to go off earlier",
+          { { "setter", set_earlier }, { "mover", move_all } }, setup_alarm_move, moved_result,
+          .required = SEEN(0), .bound = 3 },
+        { "timers-close-free", "an alarm moves to another heap, is due there, and is freed",
+          { { "user", free_alarm }, { "mover", move_and_fire } }, setup_alarm_move, held_result,
+          .allowed = SEEN(0) | SEEN(1), .required = SEEN(0) | SEEN(1), .bound = 3 },
         { .name = NULL },
 };

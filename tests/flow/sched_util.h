@@ -36,12 +36,12 @@ static inline void sched_dump(void)
         dprintf(2, "  threads: %u, idle %u, looking %u, need_spinning %u; Ps: %u, idle %u; global "
                    "queue %u; stopping %u, ending %d\n",
                 w_sched.n_m, w_sched.n_idle_m, w_load_rlx(&w_sched.n_spinning),
-                w_load_rlx(&w_sched.need_spinning), w_sched.n_procs,
+                w_load_rlx(&w_sched.need_spinning), w_n_procs(),
                 w_load_rlx(&w_sched.n_idle_p), w_load_rlx(&w_sched.n_globq),
                 w_load_rlx(&w_sched.stopping), (int)w_sched.ending);
         if (!w_run_is_on())
                 return;
-        for (uint32_t i = 0; i < w_sched.n_procs; i++)
+        for (uint32_t i = 0; i < w_n_procs(); i++)
                 dprintf(2, "  P%u: status %u, %u queued\n", i,
                         w_load_rlx(&w_sched.all_p[i]->status),
                         w_runq_len_hint(&w_sched.all_p[i]->runq));
@@ -49,11 +49,14 @@ static inline void sched_dump(void)
         dprintf(2, "  %d goroutines in all\n", n);
 }
 
-/* weft_run with what the environment says, which must succeed. */
+/* weft_run with what the environment says, which must succeed: goroutines that are on a CPU, or
+ * wait for one, when the run ends have time to come back. */
 static inline void sched_run(void (*fn)(void *), void *arg)
 {
+        weft_config cfg = { .shutdown_ms = 300000 };
+
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run(fn, arg), 0);
+        CHECK_EQ(weft_run_with(&cfg, fn, arg), 0);
 }
 
 /* n, or less where it would take too long: random pauses hold a P up each time. */

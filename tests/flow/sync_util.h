@@ -9,7 +9,9 @@
 #include "flow/sched_util.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <unistd.h>
 
 /* n goroutines run fn(arg); returns when all have ended. */
 static inline void sync_together(uint32_t n, void (*fn)(void *), void *arg)
@@ -32,6 +34,17 @@ static inline int64_t sync_go_waiting(void (*fn)(void *), void *arg)
         sched_await_parked(id);
         return id;
 }
+
+/* Another number for *fd, so that it is known who uses that: the lowest that is free goes to
+ * whoever asks first, and that may be the monitor, which reads of threads that seem to be stuck. */
+static inline void sync_renumber(int *fd, int number)
+{
+        CHECK_EQ(dup3(*fd, number, O_CLOEXEC), number);
+        CHECK_EQ(close(*fd), 0);
+        *fd = number;
+}
+
+enum { SYNC_OWN_NUMBER = 500 };
 
 struct sync_thread {
         pthread_t thread;
@@ -58,6 +71,22 @@ static inline void sync_thread_start(struct sync_thread *t, void (*fn)(void *), 
 static inline void sync_thread_join(struct sync_thread *t)
 {
         CHECK_EQ(pthread_join(t->thread, NULL), 0);
+}
+
+/* Runs one of them: in a goroutine, or on a thread that weft has not made, for which the caller, a
+ * goroutine, then blocks its own. */
+static inline void sync_run_in(bool thread, void (*in_goroutine)(void *), void (*in_thread)(void *))
+{
+        struct sync_thread t;
+
+        if (!thread) {
+                sched_join(sched_go(in_goroutine, NULL));
+                return;
+        }
+        sync_thread_start(&t, in_thread, NULL);
+        weft_block_begin();
+        sync_thread_join(&t);
+        weft_block_end();
 }
 
 /* A thread that weft has not made calls call(arg), which waits; the run ends meanwhile. */

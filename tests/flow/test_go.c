@@ -188,6 +188,8 @@ static void check_names(void *arg)
         /* Byte 30 begins a character of two bytes, which would be cut. */
         weft_name("012345678901234567890123456789\xc3\xa4");
         CHECK_STR(name_of_self(), "012345678901234567890123456789");
+        weft_name("a\nb\"c\033d\177 \xc3\xa4");
+        CHECK_STR(name_of_self(), "a?b?c?d? \xc3\xa4");
         weft_name(NULL);
         CHECK_STR(name_of_self(), "");
 }

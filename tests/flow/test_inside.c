@@ -4,6 +4,7 @@
  */
 #include "sched_util.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -101,7 +102,7 @@ static void main_stats(void *arg)
         CHECK_EQ(st.size, sizeof(st));
         CHECK_EQ(st.spawned, 11);
         CHECK_EQ(st.goroutines, 1);
-        CHECK_EQ(st.procs, w_sched.n_procs);
+        CHECK_EQ(st.procs, w_n_procs());
         CHECK(st.threads >= 2 && st.switches >= 10);
         CHECK(st.parks == st.parks_join + st.parks_park);
 }
@@ -227,6 +228,30 @@ TEST(dump_shows_who_waits_and_who_runs)
         sched_run(main_dump, NULL);
 }
 
+/* A name cannot make a line that looks like another goroutine's. */
+static void main_names_badly(void *arg)
+{
+        weft_attr attr = { .size = sizeof(attr), .name = "x\" [park]:\n\ngoroutine 9 \"y" };
+        int64_t   id = weft_go_with(&attr, churn, NULL);
+        int       ends[2];
+
+        (void)arg;
+        CHECK(id > 0 && pipe(ends) == 0);
+        weft_yield();
+        weft_dump(ends[1]);
+        read_dump(ends[0]);
+        CHECK_MSG(strstr(text, " \"x? [park]:??goroutine 9 ?y\" ["), "no such name in:\n%s", text);
+        close(ends[0]);
+        close(ends[1]);
+        w_store_rel(&stop_churn, 1);
+        sched_join(id);
+}
+
+TEST(dump_keeps_names_to_their_lines)
+{
+        sched_run(main_names_badly, NULL);
+}
+
 static void main_fatal(void *arg)
 {
         (void)arg;
@@ -247,25 +272,38 @@ TEST(fatal_report_ends_with_the_goroutines)
 
 /* ---- WEFT_DEBUG ------------------------------------------------------------------------------ */
 
-/* Rests now and then: under valgrind one thread runs at a time, and the line has to be printed. */
+static const char *awaited;
+static int         heard[2];           /* what the child says, before it goes to its parent */
+
+/* Until it has been said, however long the monitor has to wait for a CPU. */
 static void main_busy(void *arg)
 {
-        int64_t until = w_os_now() + 50000000;
+        size_t n = 0;
 
         (void)arg;
-        while (w_os_now() < until)
+        while (!strstr(text, awaited)) {
                 CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
+                ssize_t got = read(heard[0], text + n, sizeof(text) - 1 - n);
+
+                n += got > 0 ? (size_t)got : 0;
+        }
 }
 
 static void run_traced(void *arg)
 {
+        int err = dup(2);
+
         setenv("WEFT_DEBUG", arg, 1);
+        if (pipe2(heard, O_NONBLOCK) != 0 || dup2(heard[1], 2) != 2)
+                abort();
         if (weft_run(main_busy, NULL) != 0)
                 abort();
+        (void)!write(err, text, strlen(text));
 }
 
-static void trace(char *setting)
+static void trace(char *setting, const char *until)
 {
+        awaited = until;
         CHECK_EQ(test_run_child(run_traced, setting, text, sizeof(text)), 0);
 }
 
@@ -273,7 +311,7 @@ TEST(schedtrace_prints_its_line)
 {
         char setting[] = "schedtrace=5";
 
-        trace(setting);
+        trace(setting, "gomaxprocs=");
         CHECK_MSG(strstr(text, "weft: SCHED ") && strstr(text, "ms: gomaxprocs="), "it said: %s",
                   text);
         CHECK(!strstr(text, "  P0: "));
@@ -283,7 +321,7 @@ TEST(scheddetail_adds_the_ps_and_goroutines)
 {
         char setting[] = "schedtrace=5,scheddetail=1,check=1";
 
-        trace(setting);
+        trace(setting, "  G1: status=");
         CHECK_MSG(strstr(text, "  P0: status=") && strstr(text, "  G1: status="), "it said: %s",
                   text);
 }

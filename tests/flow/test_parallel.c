@@ -53,7 +53,7 @@ static void relay_once(uint32_t n)
 static void main_relay(void *arg)
 {
         (void)arg;
-        for (int i = 0; i < 20; i++)
+        for (uint32_t i = 0; test_again(i, 2, 20); i++)
                 relay_once((uint32_t)sched_procs());
 }
 
@@ -66,8 +66,8 @@ TEST(as_many_goroutines_as_ps_run_at_the_same_time)
 static void main_relay_from_rest(void *arg)
 {
         (void)arg;
-        for (int i = 0; i < 20; i++) {
-                while (w_load_rlx(&w_sched.n_idle_p) + 1 < w_sched.n_procs)
+        for (uint32_t i = 0; test_again(i, 2, 20); i++) {
+                while (w_load_rlx(&w_sched.n_idle_p) + 1 < w_n_procs())
                         w_os_yield();
                 relay_once((uint32_t)sched_procs());
         }
@@ -355,7 +355,8 @@ static void main_rests(void *arg)
 
         CHECK_MSG(used < 100000000, "%lld us of CPU time in 300 ms of rest",
                   (long long)used / 1000);
-        CHECK_EQ(w_load_rlx(&w_sched.n_spinning), 0);
+        while (w_load_rlx(&w_sched.n_spinning))         /* one that gets no CPU */
+                usleep(1000);
 }
 
 TEST(nobody_spins_at_rest)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void await_go_on(void *arg)
@@ -79,6 +80,43 @@ static void main_short_regions(void *arg)
 }
 
 TEST(others_go_on_beside_short_regions)   { sched_run(main_short_regions, NULL); }
+
+/* ---- At full rate ---------------------------------------------------------------------------- */
+
+enum { N_PER_P = 4, N_FULL_MAX = 64, N_FULL_ROUNDS = 1000 };
+
+static w_atomic_u32 rounds[N_FULL_MAX];
+
+static void in_regions_at_full_rate(void *count)
+{
+        while (!w_load_acq(&go_on)) {
+                weft_block_begin();
+                w_add_rlx((w_atomic_u32 *)count, 1);              /* counter */
+                weft_block_end();
+        }
+}
+
+/* Four for each P: all of them get on, and no P is lost on the way. */
+static void main_full_rate(void *arg)
+{
+        int64_t  ids[N_FULL_MAX];
+        uint32_t n = N_PER_P * (uint32_t)sched_procs(), least = sched_scale(N_FULL_ROUNDS) + 1;
+
+        (void)arg;
+        CHECK(n <= N_FULL_MAX);
+        for (uint32_t i = 0; i < n; i++)
+                ids[i] = sched_go(in_regions_at_full_rate, &rounds[i]);
+        for (uint32_t i = 0; i < n; i++)
+                while (w_load_acq(&rounds[i]) < least)
+                        CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
+        CHECK_EQ(weft_check(), 0);
+        w_store_rel(&go_on, 1);
+        for (uint32_t i = 0; i < n; i++)
+                sched_join(ids[i]);
+        CHECK_EQ(weft_check(), 0);
+}
+
+TEST(regions_at_full_rate_take_turns)     { sched_run(main_full_rate, NULL); }
 
 /* ---- Within ---------------------------------------------------------------------------------- */
 
@@ -281,13 +319,45 @@ static void expect(void (*fn)(void *), const char *text)
 TEST(a_wait_within_is_refused_by_name)
 {
         expect(wait_within, "\"waits within\" waits inside a blocking region: sleep");
-        expect(wait_in_call, "waits inside a blocking region: park");
+        expect(wait_in_call, "goroutine 1 waits inside a blocking region: park");
         expect(sleep_without_p, "waits inside a blocking region: sleep");
         expect(check_within, "waits inside a blocking region: stop the world");
 }
 
+/* What keeps others away for a while does not let it wait on the stack of its thread afterwards: it
+ * is refused while it is there, and its own calls are still known. */
+static void keep_and_sleep(void *arg)
+{
+        (void)arg;
+        weft_nopreempt_begin();
+        weft_nopreempt_end();
+        (void)weft_sleep(WEFT_MS(1));
+}
+
+static void keep_and_sleep_in_call(void *arg)
+{
+        (void)weft_blocking(keep_and_sleep, arg);
+}
+
+TEST(a_wait_within_is_refused_after_nopreempt)
+{
+        char said[16384];
+        int  status = test_run_child(run_it, (void *)(uintptr_t)keep_and_sleep_in_call, said,
+                                     sizeof(said));
+
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+        CHECK_MSG(strstr(said, "waits inside a blocking region: sleep"), "%s", said);
+        CHECK_MSG(strstr(said, "goroutine 1 [blocking region]:\n\t0x"), "%s", said);
+}
+
+static void end_of_call(void *arg)
+{
+        (void)weft_blocking(end_unbegun, arg);
+}
+
 TEST(an_unbalanced_region_is_refused)
 {
+        expect(end_of_call, "ends a blocking region that it has not begun");
         expect(end_within, "ends inside a blocking region");
         expect(end_without_p, "ends inside a blocking region");
         expect(end_unbegun, "ends a blocking region that it has not begun");

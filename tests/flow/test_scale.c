@@ -116,11 +116,13 @@ static void main_unborn(void *arg)
         (void)arg;
         if (sched_procs() > 1)
                 return;         /* others would run them */
+        weft_nopreempt_begin();         /* or they would have their turn after a while */
         for (uint32_t i = 0; i < n; i++)
                 sched_go(never, NULL);
         long each = (test_resident_kib() - before) * 1024 / (long)n;
 
         CHECK_EQ(weft_count(), n + 1);
+        weft_nopreempt_end();
         printf("%u goroutines spawned, %ld bytes resident each\n", n, each);
         if (!test_is_slow() && n >= 50000)
                 CHECK_MSG(each <= 400, "%ld bytes per goroutine that has not run", each);

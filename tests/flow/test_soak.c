@@ -36,7 +36,7 @@ static bool work_is_left_lying(void)
                 return false;
         if (w_load_rlx(&w_sched.n_globq) != 0)
                 return true;
-        for (uint32_t i = 0; i < w_sched.n_procs; i++)
+        for (uint32_t i = 0; i < w_n_procs(); i++)
                 if (!w_p_has_no_work(w_sched.all_p[i]))
                         return true;
         return false;

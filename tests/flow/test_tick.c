@@ -61,7 +61,7 @@ static uint32_t n_armed(void)
 {
         uint32_t n = 0;
 
-        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+        for (uint32_t i = 0; i < w_n_procs(); i++) {
                 struct timers *ts = &w_sched.all_p[i]->timers;
 
                 w_lock(&ts->lock);

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "harness/storm.h"
 #include "harness/test.h"
 
 #include <dirent.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +28,7 @@ enum { EXIT_SKIPPED = 77 };
 static struct test_case *tests;
 static const char       *running = "?";
 static uint64_t          seed;
+static int64_t           begun;
 static void            (*dump)(void);
 
 void test_register(struct test_case *test)
@@ -130,10 +133,41 @@ static void on_timeout(int sig)
 static void arm_timeout(void)
 {
         const char *limit = getenv("TEST_TIMEOUT");
-        long        seconds = limit ? strtol(limit, NULL, 10) : 60;
+        long        seconds = limit ? strtol(limit, NULL, 10) : 600;
 
         signal(SIGALRM, on_timeout);
         alarm(seconds > 2 ? (unsigned)(seconds - 2) : 1);
+}
+
+/* Whoever runs the tests may ignore or block signals (nohup, a shell's background), and both are
+ * inherited. Handlers that are there already are a sanitizer's. */
+static void forget_inherited_signals(void)
+{
+        sigset_t none;
+
+        for (int sig = 1; sig < NSIG; sig++) {
+                struct sigaction now;
+
+                if (sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+                        signal(sig, SIG_DFL);
+        }
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int64_t now_ns(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+bool test_again(uint32_t n_done, uint32_t least, uint32_t most)
+{
+        if (n_done < least || getenv("TEST_LONG"))
+                return n_done < most;
+        return n_done < most && now_ns() - begun < INT64_C(1000000000);
 }
 
 static void choose_seed(void)
@@ -146,7 +180,7 @@ static void choose_seed(void)
                      : (uint64_t)now.tv_nsec * 1000003u + (uint64_t)getpid();
 }
 
-static ssize_t read_some(int fd, char *buf, size_t size)
+ssize_t test_read(int fd, void *buf, size_t size)
 {
         ssize_t n;
 
@@ -156,13 +190,34 @@ static ssize_t read_some(int fd, char *buf, size_t size)
         return n;
 }
 
+/* The connection goes on being made, and the next call waits for that one. */
+int test_connect(int fd, const void *addr, unsigned size)
+{
+        int rc;
+
+        do
+                rc = connect(fd, addr, size);
+        while (rc < 0 && errno == EINTR);
+        return rc;
+}
+
+int test_accept(int fd)
+{
+        int rc;
+
+        do
+                rc = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+        while (rc < 0 && errno == EINTR);
+        return rc;
+}
+
 /* Keeps what fits, reads on to the end so that the child never blocks. */
 static void drain(int fd, char *out, size_t size)
 {
         size_t have = 0;
         char   chunk[512];
 
-        for (ssize_t n; (n = read_some(fd, chunk, sizeof(chunk))) > 0;) {
+        for (ssize_t n; (n = test_read(fd, chunk, sizeof(chunk))) > 0;) {
                 size_t room = size - 1 - have;
                 size_t take = (size_t)n < room ? (size_t)n : room;
 
@@ -170,6 +225,16 @@ static void drain(int fd, char *out, size_t size)
                 have += take;
         }
         out[have] = '\0';
+}
+
+void test_wait_for(pid_t pid, int *status)
+{
+        pid_t found;
+
+        do
+                found = waitpid(pid, status, 0);
+        while (found < 0 && errno == EINTR);
+        CHECK(found == pid);
 }
 
 int test_run_child(void (*fn)(void *), void *arg, char *err, size_t size)
@@ -184,13 +249,14 @@ int test_run_child(void (*fn)(void *), void *arg, char *err, size_t size)
                 dup2(ends[1], 2);
                 close(ends[0]);
                 close(ends[1]);
+                test_storm_begin();
                 fn(arg);
                 _exit(0);
         }
         close(ends[1]);
         drain(ends[0], err, size);
         close(ends[0]);
-        CHECK(waitpid(pid, &status, 0) == pid);
+        test_wait_for(pid, &status);
         return status;
 }
 
@@ -203,6 +269,21 @@ void test_expect_death(void (*fn)(void *), void *arg, int sig, const char *text)
                   "child ended with wait status %#x, expected signal %d; it said:\n%s",
                   (unsigned)status, sig, err);
         CHECK_MSG(strstr(err, text), "child did not say \"%s\" but:\n%s", text, err);
+}
+
+void test_sleep_us(long us)
+{
+        struct timespec until;
+
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += us / 1000000;
+        until.tv_nsec += us % 1000000 * 1000;
+        if (until.tv_nsec >= 1000000000) {
+                until.tv_sec++;
+                until.tv_nsec -= 1000000000;
+        }
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+                continue;
 }
 
 static long count_entries(const char *path)
@@ -266,8 +347,8 @@ void test_check_no_leak(const struct test_resources *before)
 {
         struct test_resources now = test_resources_now();
 
-        /* A thread that was joined shows in /proc a moment longer. */
-        for (int i = 0; i < 1000 && now.threads > before->threads; i++) {
+        /* A thread that was joined shows in /proc until it got a CPU for its last steps. */
+        for (int i = 0; i < 10000 && now.threads > before->threads; i++) {
                 usleep(1000);
                 now = test_resources_now();
         }
@@ -291,7 +372,9 @@ static int run_all(void)
 
                 if (pid == 0) {
                         running = t->name;
+                        begun = now_ns();
                         arm_timeout();
+                        test_storm_begin();
                         t->fn();
                         exit(0);
                 }
@@ -324,10 +407,13 @@ int main(int argc, char **argv)
         }
         if (strcmp(argv[1], "--list") == 0)
                 return list();
+        forget_inherited_signals();
         choose_seed();
+        begun = now_ns();
         if (strcmp(argv[1], "--all") == 0)
                 return run_all();
         arm_timeout();
+        test_storm_begin();
         for (struct test_case *t = tests; t; t = t->next) {
                 if (strcmp(t->name, argv[1]) == 0) {
                         running = t->name;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,6 +58,11 @@ long test_scale(long n);
 bool test_is_slow(void);
 bool test_under_valgrind(void);
 
+/* Is there to be another repetition after n_done of them? `least` always are, and up to `most` in
+ * the first second: where a hand-over between threads has to wait for a CPU each time there are
+ * fewer. TEST_LONG: all of them. */
+bool test_again(uint32_t n_done, uint32_t least, uint32_t most);
+
 /* Is the kernel one of another architecture? Then an emulator stands between. */
 bool test_is_emulated(void);
 
@@ -87,6 +93,19 @@ void test_check_str(const char *file, int line, const char *what, const char *fo
 /* Runs fn(arg) in a child process and returns its wait status; the first `size - 1` bytes of its
  * stderr go to `err`, terminated. */
 int test_run_child(void (*fn)(void *), void *arg, char *err, size_t size);
+
+/* As waitpid, which must succeed, whatever signals arrive. */
+void test_wait_for(pid_t pid, int *status);
+
+/* As read, whatever signals arrive. */
+ssize_t test_read(int fd, void *buf, size_t size);
+
+/* As connect, and as accept without an address, whatever signals arrive. */
+int test_connect(int fd, const void *addr, unsigned size);
+int test_accept(int fd);
+
+/* Sleeps for that long, whatever signals arrive. */
+void test_sleep_us(long us);
 
 /* The child must die by `signal` with `text` somewhere on its stderr. */
 void test_expect_death(void (*fn)(void *), void *arg, int signal, const char *text);

@@ -4,7 +4,7 @@ separate_arguments(EMULATOR)
 
 function(run expected_status)
   execute_process(COMMAND ${EMULATOR} ${WEFT_SIM} ${ARGN}
-    RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE err TIMEOUT 50)
+    RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE err TIMEOUT 500)
   if(NOT status STREQUAL expected_status)
     message(FATAL_ERROR "weft-sim ${ARGN}: status ${status}, expected ${expected_status}\n${out}${err}")
   endif()
@@ -27,7 +27,8 @@ endif()
 set(bad_seed ${CMAKE_MATCH_1})
 
 # Two replays of one seed, in two processes at different addresses, are equal byte for byte.
-foreach(case "note 7" "ring 11" "faults 2" "sched_stop 5" "ring_claim_first ${bad_seed}")
+foreach(case "note 7" "ring 11" "faults 2" "sched_stop 5" "sync_cond 5" "poll_next 3"
+    "ring_claim_first ${bad_seed}")
   separate_arguments(case)
   list(GET case 0 scenario)
   list(GET case 1 seed)

@@ -7,6 +7,8 @@
  */
 #include "sim/sched_world.h"
 
+#include "base/fatal.h"
+
 enum { AWAY_NS = 160000000, MS = 1000000 };
 
 static w_atomic_u32 n_beside;
@@ -43,11 +45,12 @@ static void compute_where_many_do(int64_t ns)
         }
 }
 
-/* A storm of page faults: it runs a little in between. */
+/* A storm of page faults: it runs a little in between. Not at fixed intervals: the monitor, which
+ * comes every 10 ms, would see it run each time. */
 static void sleep_often(int64_t ns)
 {
         for (int64_t until = sim_now() + ns; sim_now() < until;) {
-                sleep_for(MS);
+                sleep_for(MS / 2 + sim_random(MS));
                 sim_work(MS / 4);
         }
 }
@@ -102,6 +105,245 @@ static void why_main(void)
 
 SIM_SCENARIO(blocked_why, "who blocks loses its P, who computes may, who gets no CPU does not",
              why_main, .max_steps = SCHED_MAX_STEPS)
+
+/* ---- How soon -------------------------------------------------------------------------------- */
+
+static int64_t turn_at;
+
+static void note_turn(void *arg)
+{
+        (void)arg;
+        turn_at = sim_now();
+}
+
+/* The monitor comes within 10 ms and judges 10 ms later, not at its next round after that. The rest
+ * is what steps and wakes cost. */
+static void soon_first(void *arg)
+{
+        (void)arg;
+        (void)weft_sleep((int64_t)sim_random(40) * MS);
+        int64_t id = weft_go(note_turn, NULL);
+        int64_t from = sim_now();
+
+        sleep_for(AWAY_NS);
+        sched_join(id);
+        SIM_CHECK(turn_at - from <= 22 * (int64_t)MS, "others had to wait for %ld us",
+                  (long)((turn_at - from) / 1000));
+}
+
+static void soon_main(void)
+{
+        weft_config cfg = { .procs = 1, .preempt = WEFT_PREEMPT_BLOCKED };
+
+        sched_run_well(&cfg, soon_first);
+}
+
+SIM_SCENARIO(blocked_soon, "who blocks loses its P soon",
+             soon_main, .max_steps = SCHED_MAX_STEPS)
+
+/* ---- Whose P --------------------------------------------------------------------------------- */
+
+static w_atomic_u32 n_at_it;
+
+static void sleep_long(void *arg)
+{
+        (void)arg;
+        SIM_CHECK(weft_sleep(3 * AWAY_NS) == 0, "sleep");
+}
+
+static void in_region(int64_t ns)
+{
+        weft_block_begin();
+        sleep_for(ns);
+        weft_block_end();
+}
+
+static void soon_back(void *arg)
+{
+        (void)arg;
+        in_region(MS / 2);
+}
+
+static void compute_beside(void *arg)
+{
+        (void)arg;
+        in_region(MS);
+        w_add_acqrel(&n_at_it, 1);
+        while (w_load_acq(&n_beside) == 0)
+                sim_work(MS);
+}
+
+static void block_beside(void *arg)
+{
+        bool says_so = preempt == WEFT_PREEMPT_OFF || sim_random(2);
+
+        (void)arg;
+        in_region(MS);
+        if (says_so)
+                weft_block_begin();
+        w_add_acqrel(&n_at_it, 1);
+        sleep_for(2 * AWAY_NS);
+        if (says_so)
+                weft_block_end();
+}
+
+/* With something in the queue of the own P, or among its timers. */
+static void compute_before(void)
+{
+        weft_timer *timer = NULL;
+
+        if (sim_random(2))
+                timer = weft_timer_new((int64_t)sim_random(60) * MS, beside, NULL);
+        else
+                (void)weft_go(beside, NULL);
+        sim_work(AWAY_NS);
+        SIM_CHECK(w_load_acq(&n_beside) == 1, "under preempt %d nobody came to what waits",
+                  preempt);
+        weft_timer_free(timer);
+}
+
+/* Every P is with somebody who does not come back. Before, all go through regions, and there
+ * are more of them than Ps: so there are more threads, too, and those that are back last find idle
+ * Ps without that anybody looks for work. */
+static void beside_first(void *arg)
+{
+        uint32_t n = w_n_procs(), n_block = 1 + sim_random(n - 1);
+        int64_t  ids[12];
+
+        (void)arg;
+        w_store_rlx(&n_beside, 0);
+        w_store_rlx(&n_at_it, 1);
+        ids[0] = sched_go(sleep_long, NULL);    /* for which a thread keeps the time */
+        for (uint32_t i = 1; i < n; i++)
+                ids[i] = sched_go(i <= n_block ? block_beside : compute_beside, NULL);
+        for (uint32_t i = n; i < 2 * n; i++)
+                ids[i] = sched_go(soon_back, NULL);
+        in_region(MS);
+        while (w_load_acq(&n_at_it) < n)
+                sim_work(1000);
+        compute_before();
+        for (uint32_t i = 0; i < 2 * n; i++)
+                sched_join(ids[i]);
+}
+
+static void beside_main(void)
+{
+        preempt = WEFT_PREEMPT_OFF + (int)sim_random(3);
+        weft_config cfg = { .procs = 2 + (int)sim_random(3), .preempt = preempt };
+
+        sched_run_well(&cfg, beside_first);
+}
+
+SIM_SCENARIO(blocked_beside, "who blocks makes way for what waits on the P of who computes",
+             beside_main, .max_steps = SCHED_MAX_STEPS)
+
+/* ---- What is told ---------------------------------------------------------------------------- */
+
+enum { N_TOLD = 3, LONG_MS = 1000, SOON_MS = 60 };
+
+struct told {
+        char    name[8], text[40];
+        int64_t ns;
+};
+
+static struct told told[N_TOLD];
+
+/* The last one beside somebody who needs its P; then nobody does anything for long. */
+static void block_and_be_told_of(struct told *t)
+{
+        weft_name(t->name);
+        (void)weft_go(beside, NULL);
+        sleep_for(t->ns);
+        bool stayed = t->ns >= (LONG_MS + 2 * SOON_MS) * (int64_t)MS;
+        bool not_yet = t->ns < LONG_MS * (int64_t)MS;
+
+        SIM_CHECK(!stayed || sim_times_said(t->text) == 1, "%s is not told of", t->name);
+        SIM_CHECK(!not_yet || sim_times_said(t->text) == 0, "%s is told of early", t->name);
+        SIM_CHECK(weft_count() > 0, "count");   /* back, without a P, which it does not need */
+        if (t->ns < 2 * SOON_MS * (int64_t)MS)
+                sleep_for((LONG_MS + SOON_MS) * (int64_t)MS);
+        weft_yield();
+        SIM_CHECK(sim_times_said(t->text) == 1, "%s was told of %u times", t->name,
+                  sim_times_said(t->text));
+}
+
+/* Each is a place of its own. */
+static void told_0(void *arg) { block_and_be_told_of(arg); }
+static void told_1(void *arg) { block_and_be_told_of(arg); weft_yield(); }
+static void told_2(void *arg) { block_and_be_told_of(arg); weft_yield(); weft_yield(); }
+
+static void told_first(void *arg)
+{
+        void (*const fns[N_TOLD])(void *) = { told_0, told_1, told_2 };
+        int64_t ids[N_TOLD];
+
+        (void)arg;
+        for (int i = 0; i < N_TOLD; i++) {
+                struct told *t = &told[i];
+
+                t->ns = (SOON_MS + (int64_t)sim_random(sim_random(2) ? 40 : 1300)) * MS;
+                w_format(t->name, sizeof(t->name), "told %d", i);
+                w_format(t->text, sizeof(t->text), " \"told %d\" blocked its thread", i);
+                ids[i] = sched_go(fns[i], t);
+        }
+        for (int i = 0; i < N_TOLD; i++)
+                sched_join(ids[i]);
+}
+
+static void told_main(void)
+{
+        weft_config cfg = { .procs = 1, .preempt = WEFT_PREEMPT_BLOCKED + (int)sim_random(2) };
+
+        sched_run_well(&cfg, told_first);
+}
+
+SIM_SCENARIO(blocked_told, "each that blocks is told of once, and not too late", told_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+/* ---- Of whom --------------------------------------------------------------------------------- */
+
+static uint32_t mark_of_first;
+
+/* On another thread, as often outside as the one before it was. */
+static void compute_named(void *arg)
+{
+        (void)arg;
+        weft_name("other");
+        for (int i = 0; i < 8 && w_load_rlx(&w_m()->mark) != mark_of_first; i++)
+                (void)weft_checkpoint();
+        sim_work(MS);
+        weft_yield();
+        SIM_CHECK(sim_times_said("\"other\" blocked") == 0, "what one did is told of another");
+}
+
+/* It comes back when the monitor is about to take its P. Its thread waits with it, so that a new
+ * one gets the P. */
+static void other_first(void *arg)
+{
+        const struct p *pp = w_sched.all_p[0];
+
+        (void)arg;
+        weft_lock_thread();
+        int64_t id = weft_go(compute_named, NULL);
+
+        mark_of_first = w_load_rlx(&w_m()->mark);
+        sleep_for(10 * MS);
+        for (int i = 0; i < 2000 && !pp->watch.suspect; i++)
+                sleep_for(MS / 200);
+        SIM_CHECK(weft_sleep(MS) == 0, "sleep");
+        weft_unlock_thread();
+        sched_join(id);
+}
+
+static void other_main(void)
+{
+        weft_config cfg = { .procs = 1, .preempt = WEFT_PREEMPT_BLOCKED + (int)sim_random(2) };
+
+        sched_run_well(&cfg, other_first);
+}
+
+SIM_SCENARIO(blocked_other, "another has the P by the time when it is asked for", other_main,
+             .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Descriptors ----------------------------------------------------------------------------- */
 

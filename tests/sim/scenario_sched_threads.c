@@ -63,7 +63,7 @@ static void pause_between(void)
 static void add_threads(void)
 {
         W_ENTER();
-        while (w_sched.n_m <= w_sched.n_procs + 1 && w_thread_create(NULL, false) == 0)
+        while (w_sched.n_m <= w_n_procs() + 1 && w_thread_create(NULL, false) == 0)
                 ;
         W_LEAVE();
 }
@@ -106,4 +106,56 @@ static void scarce_main(void)
 }
 
 SIM_SCENARIO(sched_scarce, "threads and memory are refused now and then", scarce_main,
+             .calls_fail = true, .max_steps = SCHED_MAX_STEPS)
+
+/* ---- m0 in need ------------------------------------------------------------------------------ */
+
+enum { TWO_PAUSES_NS = 2000000, OFTEN_ENOUGH_NS = 30000000 };
+
+static w_atomic_u32 go_on;
+
+/* Where no thread is to be had for its P m0 sees to the others, and the monitor need not go on
+ * trying; unless it is m0 that is blocked. */
+static void blocked(void *arg)
+{
+        (void)arg;
+        weft_block_begin();
+        while (!w_load_acq(&go_on) && w_sched.retry_pause < OFTEN_ENOUGH_NS) {
+                w_os_sleep_until(w_os_now() + 50000);
+                SIM_CHECK(w_m()->is_main || w_sched.retry_pause <= TWO_PAUSES_NS,
+                          "m0 does not help");
+        }
+        weft_block_end();
+}
+
+static void release(void *arg)
+{
+        (void)arg;
+        w_store_rel(&go_on, 1);
+}
+
+static void need_first(void *arg)
+{
+        int64_t id = weft_go(blocked, arg);
+
+        weft_yield();
+        if (weft_go(release, arg) < 0)
+                release(arg);
+        if (id > 0)
+                sched_join(id);
+}
+
+static void need_main(void)
+{
+        weft_config cfg = { .procs = 1 };
+
+        w_store_rlx(&go_on, 0);
+        sched_work_may_wait = true;
+        int rc = sched_run(&cfg, need_first);
+
+        SIM_CHECK(rc == 0 || rc == -EAGAIN || rc == -ENOMEM || rc == -EBUSY,
+                  "weft_run_with returned %d", rc);
+}
+
+SIM_SCENARIO(sched_need, "m0 serves where no other thread is to be had", need_main,
              .calls_fail = true, .max_steps = SCHED_MAX_STEPS)

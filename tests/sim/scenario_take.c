@@ -32,7 +32,7 @@ static uint32_t ask_some(bool asked[])
         uint32_t n = 0;
 
         w_lock(&w_sched.lock);
-        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+        for (uint32_t i = 0; i < w_n_procs(); i++) {
                 asked[i] = sim_random(2) && w_take_ask_locked(w_sched.all_p[i]);
                 n += asked[i];
         }
@@ -61,7 +61,7 @@ static void take_once(void)
         if (ask_some(asked)) {
                 short_while();
                 w_take_barrier();
-                for (uint32_t i = 0; i < w_sched.n_procs; i++)
+                for (uint32_t i = 0; i < w_n_procs(); i++)
                         if (asked[i])
                                 finish_one(i);
         }
@@ -319,3 +319,81 @@ static void monitor_main(void)
 
 SIM_SCENARIO(take_monitor, "others go on beside those that block and compute", monitor_main,
              .max_steps = 8 * SCHED_MAX_STEPS)
+
+/* ---- Lost twice ------------------------------------------------------------------------------ */
+
+static w_atomic_u32 stage;
+
+static void reach(uint32_t to)
+{
+        w_store_rel(&stage, to);
+}
+
+static void await_stage(uint32_t wanted)
+{
+        while (w_load_acq(&stage) != wanted)
+                sim_work(10);
+}
+
+/* The P of the only goroutine, which computes outside. In the taker's hands then. */
+static struct p *take_its(struct m *mp)
+{
+        struct p *its = mp->p;
+
+        w_take_begin();
+        w_lock(&w_sched.lock);
+        SIM_CHECK(w_take_ask_locked(its), "it cannot be asked");
+        w_unlock(&w_sched.lock);
+        w_take_barrier();
+        w_lock(&w_sched.lock);
+        SIM_CHECK(w_take_finish_locked(its, W_ANY_MARK), "it does not lose its P");
+        w_unlock(&w_sched.lock);
+        w_take_end();
+        return its;
+}
+
+/* As a stopper whose M comes back meanwhile and gets a P that was on its way. */
+static void take_twice(void *mp)
+{
+        foreign_begin();
+        await_stage(1);
+        struct p *before = take_its(mp);
+
+        reach(2);
+        await_stage(3);
+        struct p *last = take_its(mp);
+
+        w_lock(&w_sched.lock);
+        SIM_CHECK(before != last && !w_give_back_locked(before), "has a P back that it had before");
+        SIM_CHECK(w_give_back_locked(last), "does not have its P back");
+        w_hand_off_unlock(before);
+        reach(4);
+}
+
+static void lose_twice(void *arg)
+{
+        struct worker thread;
+
+        (void)arg;
+        worker_start(&thread, "taker", take_twice, w_m());
+        reach(1);
+        await_stage(2);
+        weft_yield();
+        reach(3);
+        await_stage(4);
+        worker_join(&thread);
+        weft_yield();
+        SIM_CHECK(weft_check() == 0, "check");
+}
+
+/* Not watched: for a while Ps are in hands that are not the scheduler's. */
+static void twice_main(void)
+{
+        weft_config cfg = { .procs = 2, .stack_size = 16 << 10 };
+
+        w_store_rlx(&stage, 0);
+        SIM_CHECK(weft_run_with(&cfg, lose_twice, NULL) == 0, "run");
+}
+
+SIM_SCENARIO(take_twice, "who has lost two Ps gets back the one that it lost last", twice_main,
+             .max_steps = SCHED_MAX_STEPS)

@@ -8,8 +8,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sched/take.h"
-#include "sim/sched_world.h"
+#include "sim/ways_out.h"
 
 #include <errno.h>      /* ECANCELED and others */
 
@@ -31,32 +30,9 @@ static void some_while(void *arg)
                 sim_work(LONG_NS);
 }
 
+static const struct passing passing = { some_while };
+
 /* ---- The taker ------------------------------------------------------------------------------- */
-
-static void take_one(struct p *pp)
-{
-        w_lock(&w_sched.lock);
-        bool taken = pp->asked && w_take_finish_locked(pp, W_ANY_MARK);
-
-        if (taken)
-                w_hand_off_unlock(pp);
-        else
-                w_unlock(&w_sched.lock);
-}
-
-static void take_some(void)
-{
-        w_take_begin();
-        w_lock(&w_sched.lock);
-        for (uint32_t i = 0; i < w_sched.n_procs; i++)
-                if (sim_random(2))
-                        (void)w_take_ask_locked(w_sched.all_p[i]);
-        w_unlock(&w_sched.lock);
-        w_take_barrier();
-        for (uint32_t i = 0; i < w_sched.n_procs; i++)
-                take_one(w_sched.all_p[i]);
-        w_take_end();
-}
 
 static void taker(void *arg)
 {
@@ -64,7 +40,7 @@ static void taker(void *arg)
         foreign_begin();
         for (int i = 0; i < N_TAKES && !w_load_acq(&stop_taking); i++) {
                 sim_work(sim_random(1u << (1 + sim_random(12))));
-                take_some();
+                sched_take_some();
         }
 }
 
@@ -101,40 +77,6 @@ static void in_call(void *arg)
         weft_block_end();
 }
 
-static int child(void *arg)
-{
-        some_while(arg);
-        if (sim_random(3) == 0)
-                return -EDOM;
-        return weft_sleep((int64_t)sim_random(20000));
-}
-
-static void in_scope(void)
-{
-        weft_scope s;
-
-        SIM_CHECK(weft_scope_open(&s, sim_random(2) ? (int64_t)sim_random(20000) : -1) == 0,
-                  "open");
-        for (uint32_t i = sim_random(3); i > 0; i--)
-                (void)weft_scope_go(&s, child, NULL);
-        some_while(NULL);
-        (void)weft_sleep((int64_t)sim_random(5000));
-        if (sim_random(2))
-                weft_scope_cancel(&s);
-        (void)weft_scope_close(&s);
-}
-
-static void by_timer(void)
-{
-        weft_timer *t = weft_timer_new((int64_t)sim_random(5000), some_while, NULL);
-
-        some_while(NULL);
-        if (t && sim_random(2))
-                (void)weft_timer_reset(t, (int64_t)sim_random(5000));
-        some_while(NULL);
-        weft_timer_free(t);
-}
-
 static void under_mutex(void)
 {
         weft_mutex_lock(&mutex);
@@ -158,8 +100,8 @@ static void go_out(void)
         switch (sim_random(10)) {
         case 0: in_region(); break;
         case 1: SIM_CHECK(weft_blocking(in_call, NULL) == 0, "blocking"); break;
-        case 2: in_scope(); break;
-        case 3: by_timer(); break;
+        case 2: SIM_CHECK(in_scope(&passing) == 0, "open"); break;
+        case 3: by_timer(&passing); break;
         case 4: under_mutex(); break;
         case 5: pass_a_value(); break;
         case 6: weft_once_do(&once, some_while, NULL); break;

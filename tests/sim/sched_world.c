@@ -7,19 +7,29 @@
  */
 #include "sim/sched_world.h"
 
+#include "sched/take.h"
+
 #include <stdlib.h>     /* setenv */
 
 enum {
         WAIT_AT_MOST_NS = 10000000,     /* I10 */
+        NEWS_AT_MOST_NS = 5000000,      /* sooner than the monitor would come to it */
+        MONITOR_AT_MOST_NS = 12000000,  /* which comes round every 10 ms, or is somewhat late */
+        TIMER_AT_MOST_NS = 5000000,     /* likewise, of a P that is idle itself */
         RUN_AT_MOST_NS = 2000000000,    /* no scenario computes for so long */
         LOOK_EVERY = 7,                 /* steps between two looks at everything */
 };
 
-bool sched_work_may_wait;
+/* The monitor tries again every second, and may be refused several times. */
+#define WAIT_FOR_THREAD_NS 60000000000
+
+bool sched_work_may_wait, sched_news_may_wait, sched_news_at_once, sched_migrates;
 
 static struct {
         void   (*first)(void *);
         int64_t  waits_since;           /* work waits while a P is idle; -1: it does not */
+        int64_t  news_since;            /* likewise of descriptors */
+        int64_t  timer_since;           /* a timer of an idle P is due */
         uint32_t steps;
 } watch;
 
@@ -41,13 +51,21 @@ static bool has_work(const struct p *pp)
         return false;
 }
 
+static bool somebody_is_held(void)
+{
+        W_LIST_EACH(node, &w_sched.all_m)
+                if (MEMORY(&W_CONTAINER_OF(node, struct m, all_link)->grant) == W_GRANT_WAIT)
+                        return true;
+        return false;
+}
+
 static bool work_waits(void)
 {
         if (!w_sched.idle_p)
                 return false;
-        if (w_sched.globq.n)
+        if (w_sched.globq.n || somebody_is_held())
                 return true;
-        for (uint32_t i = 0; i < w_sched.n_procs; i++) {
+        for (uint32_t i = 0; i < MEMORY(&w_sched.n_procs); i++) {
                 const struct p *pp = w_sched.all_p[i];
 
                 if (has_work(pp) || (int64_t)MEMORY(&pp->timers.next_at) <= sim_now())
@@ -67,6 +85,39 @@ static void watch_work(void)
                   (long)(sim_now() - watch.waits_since));
 }
 
+static bool idle_timer_waits(void)
+{
+        for (const struct p *pp = w_sched.idle_p; pp; pp = pp->idle_next)
+                if ((int64_t)MEMORY(&pp->timers.next_at) <= sim_now())
+                        return true;
+        return false;
+}
+
+static void watch_timers(void)
+{
+        if (sched_work_may_wait || !idle_timer_waits())
+                watch.timer_since = -1;
+        else if (watch.timer_since < 0)
+                watch.timer_since = sim_now();
+        SIM_CHECK(watch.timer_since < 0 || sim_now() - watch.timer_since < TIMER_AT_MOST_NS,
+                  "a timer of an idle P has waited for %ld ns",
+                  (long)(sim_now() - watch.timer_since));
+}
+
+/* With an idle P somebody waits for descriptors, or is about to, unless goroutines compute. */
+static void watch_news(void)
+{
+        int64_t at_most = sched_news_may_wait ? MONITOR_AT_MOST_NS : NEWS_AT_MOST_NS;
+
+        if (sched_work_may_wait || !(w_sched.idle_p || sched_news_at_once) || !sim_has_news())
+                watch.news_since = -1;
+        else if (watch.news_since < 0)
+                watch.news_since = sim_now();
+        SIM_CHECK(watch.news_since < 0 || sim_now() - watch.news_since < at_most,
+                  "nobody has looked at descriptors for %ld ns",
+                  (long)(sim_now() - watch.news_since));
+}
+
 /* ---- Ms: I2, I6, I7 -------------------------------------------------------------------------- */
 
 /* From the CAS on that takes the P. */
@@ -84,14 +135,17 @@ static void check_outside(struct m *mp)
 
         SIM_CHECK(gp, "I2: M%u is outside without a goroutine", me->id);
         uint32_t as = PEEK(me, &mp->mark) & W_MARK_REGION ? G_REGION : G_RUNNING;
+        uint32_t state = PEEK(me, &gp->state);
 
-        SIM_CHECK(PEEK(me, &gp->state) == as, "I2: M%u runs a goroutine that is %s", me->id,
-                  w_g_state_name(PEEK(me, &gp->state)));
+        SIM_CHECK(state == as || (as == G_RUNNING && state == G_PREEMPTED),
+                  "I2: M%u runs a goroutine that is %s", me->id, w_g_state_name(state));
         SIM_CHECK(!mp->spinning && !me->n_held, "I8: M%u is outside, and spins or holds a lock",
                   me->id);
         if (is_without_p(mp))
                 return;
         SIM_CHECK(mp->p && PEEK(me, &mp->p->m) == mp, "I7: M%u is outside without a P", me->id);
+        SIM_CHECK(!mp->blocked_since || PEEK(me, &mp->flag) != w_sched.flag_base,
+                  "M%u has a P and will say that it blocked", me->id);
         SIM_CHECK(PEEK(me, &mp->p->status) == P_RUNNING, "I9: the P of M%u has status %u", me->id,
                   PEEK(me, &mp->p->status));
 }
@@ -108,9 +162,42 @@ static void check_alone(struct m *mp)
         }
 }
 
+/* Where threads can be had m0 runs goroutine 1 only. */
+static void check_m0(void)
+{
+        struct m *m0 = w_sched.m0;
+
+        if (!m0)
+                return;
+        SIM_CHECK(sched_work_may_wait || !m0->curg || w_g_is_main(m0->curg),
+                  "m0 runs goroutine %ld", (long)m0->curg->id);
+        SIM_CHECK(w_list_empty(&m0->idle_link) || (m0->kept && !m0->p && !m0->curg),
+                  "m0 sleeps and has a P or a goroutine");
+}
+
+/* Who is kept sleeps for the sake of somebody. */
+static void check_kept(void)
+{
+        uint32_t n = 0;
+
+        W_LIST_EACH(node, &w_sched.kept_m) {
+                struct m *mp = W_CONTAINER_OF(node, struct m, idle_link);
+
+                SIM_CHECK(mp->kept && (mp->is_main || mp->locked_g),
+                          "M%u is kept for nobody", mp->thread.id);
+                SIM_CHECK(!mp->p && !mp->curg && !mp->next_p, "I6: M%u is kept and has a P",
+                          mp->thread.id);
+                n++;
+        }
+        SIM_CHECK(n == w_sched.n_kept_m, "%u Ms kept, counted %u", n, w_sched.n_kept_m);
+}
+
 static void check_ms(void)
 {
         uint32_t n = 0, n_idle = 0;
+
+        check_m0();
+        check_kept();
 
         W_LIST_EACH(node, &w_sched.idle_m) {
                 struct m *mp = W_CONTAINER_OF(node, struct m, idle_link);
@@ -124,12 +211,19 @@ static void check_ms(void)
 
                 if (w_mark_is_outside(PEEK(&mp->thread, &mp->mark)) && (mp->curg || mp->p))
                         check_outside(mp), check_alone(mp);
+                else if (mp->curg)
+                        SIM_CHECK(PEEK(&mp->thread, &mp->curg->state) != G_PREEMPTED,
+                                  "M%u is held in weft's own code", mp->thread.id);
                 n++;
         }
         if (w_sched.keeper)
                 SIM_CHECK(!w_sched.keeper->p && w_list_empty(&w_sched.keeper->idle_link),
                           "I6: the timekeeper M%u has a P or is in a list",
                           w_sched.keeper->thread.id);
+        if (w_sched.poller)
+                SIM_CHECK(!w_sched.poller->p && w_list_empty(&w_sched.poller->idle_link),
+                          "I6: M%u is in the poller and has a P or is in a list",
+                          w_sched.poller->thread.id);
         SIM_CHECK(n_idle == w_sched.n_idle_m, "%u idle Ms, counted %u", n_idle, w_sched.n_idle_m);
         SIM_CHECK(n == w_sched.n_m, "%u Ms, counted %u", n, w_sched.n_m);
 }
@@ -141,7 +235,7 @@ static void check_idle_ps(void)
         uint32_t n = 0;
 
         for (struct p *pp = w_sched.idle_p; pp; pp = pp->idle_next, n++) {
-                SIM_CHECK(n < w_sched.n_procs, "I9: the list of idle Ps has no end");
+                SIM_CHECK(n < MEMORY(&w_sched.n_procs), "I9: the list of idle Ps has no end");
                 SIM_CHECK(MEMORY(&pp->status) == P_IDLE && !MEMORY(&pp->m),
                           "I9: idle P %u has an M or status %u", pp->id, MEMORY(&pp->status));
                 SIM_CHECK(!has_work(pp), "I9: idle P %u has work", pp->id);
@@ -176,9 +270,21 @@ static uint32_t n_leaving(void)
         W_LIST_EACH(node, &w_sched.all_m) {
                 struct m *mp = W_CONTAINER_OF(node, struct m, all_link);
 
-                n += !mp->p && w_list_empty(&mp->idle_link) && w_sched.keeper != mp;
+                n += !mp->p && w_list_empty(&mp->idle_link) &&
+                     !w_m_is_officer_locked(mp);
         }
         return n;
+}
+
+/* Whom a P is to be given back to is known only while the world is stopped: later it may have
+ * another. */
+static void check_taken(void)
+{
+        if (MEMORY(&w_sched.stopping))
+                return;
+        for (uint32_t i = 0; i < MEMORY(&w_sched.n_p); i++)
+                SIM_CHECK(!w_sched.all_p[i]->taken_from, "P %u remembers whom it was taken from",
+                          i);
 }
 
 static void check_unlocked(void)
@@ -186,10 +292,12 @@ static void check_unlocked(void)
         if (MEMORY(&w_sched.lock.word) != 0)
                 return;
         check_idle_ps();
+        check_taken();
         check_globq();
+        SIM_CHECK(!sim_rings() || w_sched.n_called > 0, "the bell rings for nobody");
         /* One more for a submitter that has counted itself and takes its P under the lock. */
-        SIM_CHECK(MEMORY(&w_sched.n_spinning) <= w_sched.n_procs + n_leaving() + 1,
-                  "I5: %u spin on %u Ps", MEMORY(&w_sched.n_spinning), w_sched.n_procs);
+        SIM_CHECK(MEMORY(&w_sched.n_spinning) <= MEMORY(&w_sched.n_procs) + n_leaving() + 1,
+                  "I5: %u spin on %u Ps", MEMORY(&w_sched.n_spinning), MEMORY(&w_sched.n_procs));
 }
 
 static void look(void)
@@ -199,11 +307,14 @@ static void look(void)
                 return;
         }
         watch_work();
+        watch_news();
+        watch_timers();
         if (watch.steps++ % LOOK_EVERY)
                 return;
         check_ms();
         check_unlocked();
-        SIM_CHECK(sim_now() < RUN_AT_MOST_NS, "everybody waits for somebody: a wake is lost");
+        SIM_CHECK(sim_now() < (sched_work_may_wait ? WAIT_FOR_THREAD_NS : RUN_AT_MOST_NS),
+                  "everybody waits for somebody: a wake is lost");
 }
 
 /* ---- The run --------------------------------------------------------------------------------- */
@@ -215,24 +326,54 @@ static void begin(void *arg)
         watch.first(NULL);
 }
 
-int sched_run(const weft_config *cfg, void (*first)(void *))
+/* Fills in what cfg leaves open, and begins to watch with no invariant broken yet. */
+static weft_config complete(const weft_config *cfg)
 {
         weft_config full = cfg ? *cfg : (weft_config){ 0 };
 
         if (!full.procs)
                 full.procs = 2 + (int)sim_random(3);
+        if (full.procs == SCHED_PROCS_FOUND)
+                full.procs = 0;
         if (!full.stack_size)
                 full.stack_size = 16 << 10;
         /* Without it what is ready goes to `next` by an exchange, which empties the store buffer;
          * with it every other time by an ordinary store, as it may on other machines. */
-        if (sim_random(2))
+        if (sched_migrates)
+                setenv("WEFT_DEBUG", sim_random(2) ? "randomize=1,migrate=1" : "migrate=1", 1);
+        else if (sim_random(2))
                 setenv("WEFT_DEBUG", "randomize=1", 1);
         else
                 unsetenv("WEFT_DEBUG");
-        watch.first = first;
-        watch.waits_since = -1;
+        watch.waits_since = watch.news_since = watch.timer_since = -1;
         watch.steps = 0;
+        return full;
+}
+
+int sched_run(const weft_config *cfg, void (*first)(void *))
+{
+        weft_config full = complete(cfg);
+
+        watch.first = first;
         int rc = weft_run_with(&full, begin, NULL);
+
+        sim_on_step(NULL);
+        return rc;
+}
+
+int sched_start(const weft_config *cfg)
+{
+        weft_config full = complete(cfg);
+        int         rc = weft_start(&full);
+
+        if (rc == 0)
+                sim_on_step(look);
+        return rc;
+}
+
+int sched_stop(void)
+{
+        int rc = weft_stop();
 
         sim_on_step(NULL);
         return rc;
@@ -240,7 +381,7 @@ int sched_run(const weft_config *cfg, void (*first)(void *))
 
 void sched_run_well(const weft_config *cfg, void (*first)(void *))
 {
-        sched_work_may_wait = false;
+        sched_work_may_wait = sched_news_may_wait = sched_news_at_once = false;
         int rc = sched_run(cfg, first);
 
         SIM_CHECK(rc == 0, "weft_run_with returned %d", rc);
@@ -266,4 +407,36 @@ void sched_join(int64_t id)
 void foreign_begin(void)
 {
         w_self_set(NULL);
+}
+
+/* ---- Taking ---------------------------------------------------------------------------------- */
+
+static void take_asked(struct p *pp)
+{
+        w_lock(&w_sched.lock);
+        bool taken = pp->asked && w_take_finish_locked(pp, W_ANY_MARK);
+
+        if (taken)
+                w_hand_off_unlock(pp);
+        else
+                w_unlock(&w_sched.lock);
+}
+
+void sched_take(uint32_t which)
+{
+        w_take_begin();
+        w_lock(&w_sched.lock);
+        for (uint32_t i = 0; i < w_n_p(); i++)
+                if (which >> i & 1)
+                        (void)w_take_ask_locked(w_sched.all_p[i]);
+        w_unlock(&w_sched.lock);
+        w_take_barrier();
+        for (uint32_t i = 0; i < w_n_p(); i++)
+                take_asked(w_sched.all_p[i]);
+        w_take_end();
+}
+
+void sched_take_some(void)
+{
+        sched_take(sim_random(UINT32_MAX));
 }

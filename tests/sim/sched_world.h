@@ -6,8 +6,8 @@
  * that is outside runs one goroutine with one P (I2, I7); idle Ms have neither (I6), idle Ps have
  * no work and no M (I9); lists agree with their counts; who stands in the global queue is RUNNABLE
  * and stands there once (I3); spinners are not more than Ps (I5); no work and no due timer waits
- * for 10 ms of virtual time while a P is idle (I10). With the world stopped, by weft_check: I1 to
- * I3, I5 to I9, I11.
+ * for 10 ms of virtual time while a P is idle (I10), nor news of a descriptor for 5 ms. With the
+ * world stopped, by weft_check: I1 to I3, I5 to I9, I11 to I13.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,15 +23,33 @@ enum { SCHED_MAX_STEPS = 60000 };
 
 /* For scenarios in which threads cannot always be started: then work may have to wait. */
 extern bool sched_work_may_wait;
+/* For those in which goroutines compute while something happens on descriptors. Set once the run
+ * has begun. */
+extern bool sched_news_may_wait;
+/* For those in which nobody computes for long: news does not wait, though no P is idle. */
+extern bool sched_news_at_once;
+
+/* Runs go with WEFT_DEBUG=migrate=1. */
+extern bool sched_migrates;
 
 /* Fills in procs if it is 0. What weft_run_with says. */
+enum { SCHED_PROCS_FOUND = -1 };        /* as procs: what the machine has, and follow it */
 int sched_run(const weft_config *cfg, void (*first)(void *));
-/* The same, and it must say 0. */
+/* In the background, watched likewise. What weft_start and weft_stop say. */
+int sched_start(const weft_config *cfg);
+int sched_stop(void);
+/* As sched_run, and it must say 0. */
 void sched_run_well(const weft_config *cfg, void (*first)(void *));
 
 /* weft_go, and it must succeed. */
 int64_t sched_go(void (*fn)(void *), void *arg);
 void    sched_join(int64_t id);
+
+/* Asks for those Ps, a bit each, and takes those whose Ms are outside, as the monitor would.
+ * Context: a thread that is no M, while the run is on. */
+void sched_take(uint32_t which);
+/* For about half of them. */
+void sched_take_some(void);
 
 /* The first act of a worker that stands for a thread weft does not know. */
 void foreign_begin(void);

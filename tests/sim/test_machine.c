@@ -1,4 +1,5 @@
-/* tests/sim/test_machine.c - the simulated machine itself: stores, time, failing calls, stacks.
+/* tests/sim/test_machine.c - the simulated machine itself: signals, stores, time, failing calls,
+ * stacks.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,7 +8,38 @@
 #include "sim/sim_util.h"
 
 #include <errno.h>
+#include <signal.h>     /* SIGUSR1 */
 #include <string.h>
+
+/* ---- Signals -------------------------------------------------------------------------------- */
+
+static w_atomic_u32 n_arrived;
+
+static bool on_arrival(int sig)
+{
+        SIM_CHECK(sig == SIGUSR1, "signal %d", sig);
+        w_add_acqrel(&n_arrived, 1);
+        return false;
+}
+
+static void raise_and_sleep(void)
+{
+        n_arrived.raw = 0;
+        int rc = w_os_signal_catch(SIGUSR1, on_arrival);
+
+        SIM_CHECK(rc == 0 && sim_raise(SIGUSR1), "the signal is not caught");
+        while (!w_load_acq(&n_arrived))
+                (void)w_os_futex_wait(&n_arrived, 0, w_os_now() + 1000000000);
+        SIM_CHECK(sim_now() < 1000000000, "the signal came when the sleep was over");
+        SIM_CHECK(w_load_acq(&n_arrived) == 1, "it came %u times", w_load_acq(&n_arrived));
+        w_os_signal_release(SIGUSR1);
+}
+
+TEST(nobody_sleeps_while_there_is_a_signal_for_it)
+{
+        for (uint64_t seed = 1; seed <= 300; seed++)
+                must_pass(raise_and_sleep, seed, (struct sim_config){ .cpus = 1 });
+}
 
 /* ---- Stores --------------------------------------------------------------------------------- */
 
@@ -131,6 +163,32 @@ TEST(strikes_land_inside_work)
         CHECK(n_struck > 10);
 }
 
+static int n_starved;
+
+enum { N_LOADS = 1000, SCARCE_NS = 1000000 };
+
+static void load_a_lot(void)
+{
+        int64_t began = sim_now();
+
+        for (int i = 0; i < N_LOADS; i++)
+                (void)w_load_acq(&x);
+        SIM_CHECK(sim_now() - began < SCARCE_NS, "steps took %ld ns", (long)(sim_now() - began));
+        sim_cpus_are_scarce(SCARCE_NS);
+        began = sim_now();
+        for (int i = 0; i < N_LOADS; i++)
+                (void)w_load_acq(&x);
+        n_starved += sim_now() - began > SCARCE_NS;
+}
+
+TEST(threads_lose_scarce_cpus_at_any_step)
+{
+        n_starved = 0;
+        for (uint64_t seed = 1; seed <= 50; seed++)
+                must_pass(load_a_lot, seed, (struct sim_config){ .cpus = 1 });
+        CHECK(n_starved > 10);
+}
+
 static int n_failed_calls, n_calls;
 
 static void call_what_may_fail(void)
@@ -244,7 +302,7 @@ TEST(no_store_stays_buffered_while_time_passes)
 
 static void count_cpus(void)
 {
-        SIM_CHECK(w_os_cpu_count() == 7 && w_os_cpu_quota() == 3, "cpus");
+        SIM_CHECK(w_os_cpu_count(0) == 7 && w_os_cpu_quota() == 3, "cpus");
 }
 
 TEST(processors_are_those_of_the_scenario)

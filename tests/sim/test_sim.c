@@ -55,6 +55,20 @@ TEST(fatal_error_fails_the_run_and_is_quoted)
         must_fail(be_fatal, 3, "weft: fatal: cell 7 is torn");
 }
 
+static void live_on(void)
+{
+        sim_work(100);
+}
+
+TEST(a_run_that_is_to_die_must_die_of_that)
+{
+        must_pass(be_fatal, 3, (struct sim_config){ .dies_of = "cell 7 is torn" });
+        run_with(be_fatal, 3, (struct sim_config){ .dies_of = "cell 8 is torn" });
+        CHECK(result.failed);
+        run_with(live_on, 3, (struct sim_config){ .dies_of = "cell 7 is torn" });
+        CHECK_MSG(result.failed && strstr(result.report, "should have died"), "%s", result.report);
+}
+
 static void leave_thread(void)
 {
         struct w_os_thread t = start(nothing, NULL);

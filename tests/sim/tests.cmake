@@ -6,8 +6,8 @@ if(NOT WEFT_SANITIZE STREQUAL "thread")
   file(GLOB sim_scenario_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/scenario_*.c)
   add_executable(weft-sim ${CMAKE_CURRENT_LIST_DIR}/main.c ${CMAKE_CURRENT_LIST_DIR}/runner.c
     ${CMAKE_CURRENT_LIST_DIR}/worker.c ${CMAKE_CURRENT_LIST_DIR}/sched_world.c
-    ${CMAKE_CURRENT_LIST_DIR}/sync_world.c
-    ${sim_scenario_files})
+    ${CMAKE_CURRENT_LIST_DIR}/sync_world.c ${CMAKE_CURRENT_LIST_DIR}/pipe_world.c
+    ${CMAKE_CURRENT_LIST_DIR}/pipe_close.c ${sim_scenario_files})
   target_include_directories(weft-sim PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(weft-sim PRIVATE weft_sim weft_flags)
 
@@ -20,7 +20,7 @@ if(NOT WEFT_SANITIZE STREQUAL "thread")
 
   function(weft_sim_test name)
     add_test(NAME sim.${name} COMMAND ${ARGN})
-    set_tests_properties(sim.${name} PROPERTIES TIMEOUT 60 LABELS sim
+    set_tests_properties(sim.${name} PROPERTIES TIMEOUT ${test_timeout} LABELS sim
       ENVIRONMENT "${test_environment}")
   endfunction()
 
@@ -36,7 +36,7 @@ if(NOT WEFT_SANITIZE STREQUAL "thread")
       list(GET parts 1 name)
       if(kind STREQUAL "SCENARIO")
         set(seeds ${sim_seeds})
-        if(name MATCHES "^(blocked|sched|scope|sync|timers|wait)_")  # the whole scheduler: thousands of steps a run
+        if(name MATCHES "^(blocked|child|deadlock|files|freeze|guest|hogs|kept|left|net|pin|poll|resize|sched|scope|signal|sync|take|timers|wait|world)_")  # the whole scheduler: thousands of steps a run
           math(EXPR seeds "${sim_seeds} / 4")
         endif()
         weft_sim_test(${name} weft-sim ${name} --seeds ${seeds})

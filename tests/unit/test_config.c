@@ -31,13 +31,14 @@ TEST(defaults_are_those_documented)
 
         clear_environment();
         CHECK_EQ(read_config(&c, NULL), 0);
-        int cpus = w_os_cpu_count(), quota = w_os_cpu_quota();
+        int cpus = w_os_cpu_count(0), quota = w_os_cpu_quota();
 
         CHECK_EQ(c.procs, quota > 0 && quota < cpus ? quota : cpus);
         CHECK_EQ(c.max_threads, 10000);
         CHECK_EQ(c.stack_size, 64 << 10);
         CHECK_EQ(c.shutdown_ms, 1000);
         CHECK_EQ(c.idle_ms, 10000);
+        CHECK_EQ(c.file_threads, 64);
         CHECK_EQ(c.schedtrace_ms, 0);
         CHECK(!c.scheddetail && !c.check && !c.migrate && !c.randomize);
 }
@@ -59,7 +60,7 @@ TEST(environment_is_used)
 TEST(code_wins_over_the_environment_even_over_garbage)
 {
         weft_config       cfg = { .procs = 3, .max_threads = 50, .stack_size = 1 << 20,
-                                  .shutdown_ms = 5, .idle_ms = 6 };
+                                  .shutdown_ms = 5, .idle_ms = 6, .file_threads = 7 };
         struct run_config c;
 
         clear_environment();
@@ -72,6 +73,7 @@ TEST(code_wins_over_the_environment_even_over_garbage)
         CHECK_EQ(c.stack_size, 1 << 20);
         CHECK_EQ(c.shutdown_ms, 5);
         CHECK_EQ(c.idle_ms, 6);
+        CHECK_EQ(c.file_threads, 7);
 }
 
 /* ---- Garbage in every variable --------------------------------------------------------------- */
@@ -254,16 +256,28 @@ TEST(unknown_debug_keys_are_named_and_ignored)
 {
         char long_key[300];
 
-        check_debug("nonsense=1,migrate=1", "'nonsense=1'");
-        check_debug("migrate=1,nonsense", "'nonsense'");
-        check_debug("migrate=1,=", "'='");
-        check_debug("check=2,migrate=1", "'check=2'");
-        check_debug("check,migrate=1", "'check'");
-        check_debug("schedtrace=-1,migrate=1", "'schedtrace=-1'");
-        check_debug("schedtrace=x,migrate=1", "'schedtrace=x'");
-        check_debug("randomize=99999999999999999999,migrate=1", "'randomize=9999");
-        check_debug("migrate=1 ,migrate=1", "'migrate=1 '");
+        check_debug("nonsense=1,migrate=1", "'nonsense=1' is not known");
+        check_debug("migrate=1,nonsense", "'nonsense' is not known");
+        check_debug("migrate=1,=", "'=' is not known");
+        check_debug("migrate=1,check =1", "'check =1' is not known");
+        check_debug("migrate=1,chec=1,checks=1", "'chec=1' is not known");
         memset(long_key, 'k', sizeof(long_key));
         memcpy(long_key + 200, ",migrate=1", 11);
         check_debug(long_key, "'kkkkkkkk");
+}
+
+TEST(bad_values_of_debug_keys_are_named_with_what_is_allowed)
+{
+        check_debug("check=2,migrate=1", "'check=2' is ignored, the value must be a number from 0 "
+                                         "to 1\n");
+        check_debug("check,migrate=1", "'check' is ignored, the value must be a number");
+        check_debug("schedtrace=-1,migrate=1", "'schedtrace=-1' is ignored, the value must be a "
+                                               "number from 0 to 3600000\n");
+        check_debug("schedtrace=x,migrate=1", "'schedtrace=x' is ignored");
+        check_debug("randomize=99999999999999999999,migrate=1", "'randomize=99999999999999999999' "
+                                                                "is ignored, the value must be");
+        check_debug("migrate=1 ,migrate=1", "'migrate=1 ' is ignored");
+        check_debug("preempt=some,migrate=1", "'preempt=some' is ignored, the value must be off, "
+                                              "blocked or all\n");
+        check_debug("preempt,migrate=1", "'preempt' is ignored, the value must be off");
 }

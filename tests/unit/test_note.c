@@ -101,3 +101,32 @@ TEST(note_hands_plain_data_there_and_back)
         }
         w_os_thread_join(&t);
 }
+
+enum { N_POKERS = 3 };
+static w_atomic_u32 left;
+
+static void poke_often(void *arg)
+{
+        (void)arg;
+        for (int i = 0; i < ROUNDS; i++) {
+                w_add_rlx(&left, 1);
+                w_note_poke(&there);
+        }
+}
+
+TEST(note_that_several_poke_misses_none)
+{
+        struct w_os_thread t[N_POKERS];
+        uint32_t           found = 0;
+
+        for (int i = 0; i < N_POKERS; i++)
+                CHECK_EQ(w_os_thread_start(&t[i], "poker", STACK, poke_often, NULL), 0);
+        while (found < N_POKERS * ROUNDS) {
+                w_note_sleep(&there);
+                w_note_take(&there);
+                found += w_xchg_rlx(&left, 0);
+        }
+        CHECK_EQ(found, N_POKERS * ROUNDS);
+        for (int i = 0; i < N_POKERS; i++)
+                w_os_thread_join(&t[i]);
+}

@@ -10,7 +10,7 @@ static int count_now(void)
 {
         int n;
 
-        KEEPS_ERRNO(n = w_os_cpu_count());
+        KEEPS_ERRNO(n = w_os_cpu_count(0));
         return n;
 }
 

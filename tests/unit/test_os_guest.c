@@ -47,7 +47,7 @@ TEST(every_thread_has_its_own_and_it_is_zero_at_first)
 static void *watch(void *where)
 {
         errno = 77;
-        w_os_guest_watch(note_end);
+        CHECK_EQ(w_os_guest_watch(W_OS_OPEN_SCOPE, note_end), 0);
         CHECK_EQ(errno, 77);
         *(struct w_os_guest **)where = w_os_guest();
         return NULL;
@@ -65,7 +65,7 @@ TEST(the_end_of_a_watched_thread_is_heard_of)
 static void *watch_no_more(void *where)
 {
         watch(where);
-        w_os_guest_watch(NULL);
+        CHECK_EQ(w_os_guest_watch(W_OS_OPEN_SCOPE, NULL), 0);
         return NULL;
 }
 
@@ -75,4 +75,29 @@ TEST(the_end_of_one_that_is_not_watched_any_more_is_not)
 
         run_thread(watch_no_more, &guest);
         CHECK_EQ(n_ended, 0);
+}
+
+static void *watch_both(void *where)
+{
+        watch(where);
+        CHECK_EQ(w_os_guest_watch(W_OS_ATTACHED, note_end), 0);
+        return NULL;
+}
+
+static void *watch_the_other(void *where)
+{
+        watch_both(where);
+        CHECK_EQ(w_os_guest_watch(W_OS_OPEN_SCOPE, NULL), 0);
+        return NULL;
+}
+
+TEST(each_matter_is_watched_by_itself)
+{
+        struct w_os_guest *guest = NULL;
+
+        run_thread(watch_both, &guest);
+        CHECK_EQ(n_ended, 2);
+        run_thread(watch_the_other, &guest);
+        CHECK_EQ(n_ended, 3);
+        CHECK(ended == guest);
 }

@@ -4,6 +4,8 @@
  */
 #include "os_util.h"
 
+#include "base/note.h"
+
 #include <pthread.h>
 #include <sys/prctl.h>
 
@@ -55,6 +57,23 @@ TEST(start_runs_the_function_on_another_thread)
         run(&seen, "worker", 0);
         CHECK(seen.tid != w_os_tid());
         CHECK_EQ(w_os_tid(), syscall(SYS_gettid));
+}
+
+static void wait_for_note(void *note)
+{
+        w_note_sleep(note);
+}
+
+TEST(try_join_does_not_wait)
+{
+        struct note        note = { 0 };
+        struct w_os_thread thread;
+
+        CHECK_EQ(w_os_thread_start(&thread, "waits", 0, wait_for_note, &note), 0);
+        CHECK(!w_os_thread_try_join(&thread));
+        w_note_wake(&note);
+        while (!w_os_thread_try_join(&thread))
+                w_os_yield();
 }
 
 TEST(start_names_the_thread)
@@ -205,4 +224,43 @@ TEST(start_is_not_disturbed_by_signals)
 TEST(yield_returns)
 {
         KEEPS_ERRNO(w_os_yield());
+}
+
+static void wait_for_word(void *word)
+{
+        while (!w_load_acq((w_atomic_u32 *)word))
+                w_os_yield();
+}
+
+/* Who has ended is gone soon, not at once. */
+TEST(count_counts_threads)
+{
+#if defined(W_TSAN)
+        test_skip("a sanitizer may add threads of its own");
+#endif
+        struct w_os_thread thread;
+        w_atomic_u32       word = W_ATOMIC_INIT(0);
+        int                before, during, after;
+
+        KEEPS_ERRNO(before = w_os_thread_count());
+        CHECK(before >= 1);
+        CHECK_EQ(w_os_thread_start(&thread, "one", 0, wait_for_word, &word), 0);
+        during = w_os_thread_count();
+        w_store_rel(&word, 1);
+        w_os_thread_join(&thread);
+        CHECK_EQ(during, before + 1);
+        do
+                after = w_os_thread_count();
+        while (after > before);
+        CHECK_EQ(after, before);
+}
+
+TEST(count_may_not_be_known)
+{
+        int rc;
+
+        NEEDS_INJECTION();
+        w_inject_once(W_CALL_OPEN, 1, EMFILE);
+        KEEPS_ERRNO(rc = w_os_thread_count());
+        CHECK_EQ(rc, -EMFILE);
 }

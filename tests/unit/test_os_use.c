@@ -33,11 +33,9 @@ TEST(use_of_a_thread_that_computes_grows)
 {
         int             fd = open_well(w_os_tid());
         struct w_os_use before = read_well(fd), use = before;
-        int64_t         limit = w_os_now() + 5000000000;
 
-        while (use.run - before.run < 1000000 && w_os_now() < limit)
+        while (use.run - before.run < 1000000)          /* the harness ends a wait for ever */
                 use = read_well(fd);
-        CHECK(use.run - before.run >= 1000000);
         CHECK(use.wait >= before.wait);
         CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
         KEEPS_ERRNO(w_os_use_close(fd));
@@ -82,10 +80,15 @@ TEST(use_of_a_thread_that_sleeps_stands_still_and_of_one_that_ended_is_none)
         while (!is_asleep(tid))
                 w_os_yield();
         int             fd = open_well(tid);
-        struct w_os_use before = read_well(fd);
+        struct w_os_use before;
 
-        w_os_sleep_until(w_os_now() + 5000000);
-        use = read_well(fd);
+        for (int i = 0; i < 200; i++) {         /* it may have been on its way to the note only */
+                before = read_well(fd);
+                w_os_sleep_until(w_os_now() + 5000000);
+                use = read_well(fd);
+                if (use.run == before.run)
+                        break;
+        }
         CHECK_EQ(use.run, before.run);
         CHECK_EQ(use.wait, before.wait);
         w_note_wake(&s.go_on);

@@ -135,15 +135,15 @@ TEST(a_stranger_leaves_one_slot_free)
 /* ---- Alarms ---------------------------------------------------------------------------------- */
 
 static struct p  lone_p;
-static struct p *lone_all[1] = { &lone_p };
 static int       n_rung;
 static int64_t   last_due;
 
 /* A P that nobody owns, enough for alarms; nobody keeps the time, nobody needs to be told. */
 static void begin_alarms(void)
 {
-        w_sched.all_p = lone_all;
-        w_sched.n_procs = 1;
+        w_sched.all_p[0] = &lone_p;
+        w_store_rlx(&w_sched.n_p, 1);
+        w_store_rlx(&w_sched.n_procs, 1);
         w_timers_init(&lone_p.timers);
         w_alarms_init();
         n_rung = 0;

@@ -6,12 +6,17 @@
  * errno left as it was found. W_SYS_AT does the same behind an injection point. Both are macros,
  * because the expression may only be evaluated if no failure is injected.
  *
+ * W_KERNEL makes a call without libc, on paths that are in a hurry; a sanitizer has to see the call
+ * of libc that stands beside it.
+ *
  * SPDX-License-Identifier: MIT
  */
 #ifndef W_OS_LINUX_CALL_H
 #define W_OS_LINUX_CALL_H
 
+#include "base/sanitizer.h"
 #include "os/inject.h"
+#include "os/linux/kernel.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -31,5 +36,12 @@
                 sys_at_rc_ = W_SYS(expr);                                                       \
         sys_at_rc_;                                                                             \
 })
+
+#if defined(W_ASAN) || defined(W_TSAN)
+#define W_KERNEL(expr, number, a, b, c, d) W_SYS(expr)
+#else
+#define W_KERNEL(expr, number, a, b, c, d)                                                      \
+        w_kernel_call((number), (intptr_t)(a), (intptr_t)(b), (intptr_t)(c), (intptr_t)(d))
+#endif
 
 #endif

@@ -12,4 +12,7 @@
  * What cannot be read or understood limits nothing. */
 int w_cgroup_quota(const char *root);
 
+/* What w_os_cpu_quota passes. For tests: set before the run. */
+extern const char *w_cgroup_root;
+
 #endif

@@ -1,6 +1,6 @@
 /* os/linux/cpu.c - how many processors there are for us. Contract: os/os.h.
  *
- * Called by   the start of the runtime, to choose the number of Ps.
+ * Called by   the start of the runtime, to choose the number of Ps, and whoever follows it later.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+const char *w_cgroup_root = "";
+
 enum {
         SMALL_MASK = 1024,              /* bytes: 8,192 CPUs, as many as kernels have */
         LARGEST_MASK = 1024 * 1024,
@@ -19,9 +21,9 @@ enum {
 
 /* Bytes written, or -EINVAL if the kernel's own mask is longer. The raw call, because libc's does
  * not tell how much was written. */
-static intptr_t read_affinity(unsigned long *mask, size_t size)
+static intptr_t read_affinity(int tid, unsigned long *mask, size_t size)
 {
-        return W_SYS_AT(W_CALL_AFFINITY, syscall(SYS_sched_getaffinity, 0, size, mask));
+        return W_SYS_AT(W_CALL_AFFINITY, syscall(SYS_sched_getaffinity, tid, size, mask));
 }
 
 static int count_bits(const unsigned long *mask, size_t bytes)
@@ -33,7 +35,7 @@ static int count_bits(const unsigned long *mask, size_t bytes)
         return n;
 }
 
-static int count_with_large_mask(void)
+static int count_with_large_mask(int tid)
 {
         for (size_t size = 8 * SMALL_MASK; size <= LARGEST_MASK; size *= 2) {
                 size_t page = w_os_page_size();
@@ -42,7 +44,7 @@ static int count_with_large_mask(void)
 
                 if (w_os_vm_map(&mask, mapped) < 0)
                         return 0;
-                intptr_t bytes = read_affinity(mask, size);
+                intptr_t bytes = read_affinity(tid, mask, size);
                 int      n = bytes > 0 ? count_bits(mask, (size_t)bytes) : 0;
                 w_os_vm_unmap(mask, mapped);
                 if (bytes != -EINVAL)
@@ -51,18 +53,18 @@ static int count_with_large_mask(void)
         return 0;
 }
 
-int w_os_cpu_count(void)
+int w_os_cpu_count(int tid)
 {
         unsigned long mask[SMALL_MASK / sizeof(unsigned long)];
-        intptr_t      bytes = read_affinity(mask, sizeof(mask));
+        intptr_t      bytes = read_affinity(tid, mask, sizeof(mask));
         int           n = bytes > 0 ? count_bits(mask, (size_t)bytes) : 0;
 
         if (bytes == -EINVAL)
-                n = count_with_large_mask();
+                n = count_with_large_mask(tid);
         return n > 0 ? n : 1;   /* unknown: one there must be, we are running on it */
 }
 
 int w_os_cpu_quota(void)
 {
-        return w_cgroup_quota("");
+        return w_cgroup_quota(w_cgroup_root);
 }

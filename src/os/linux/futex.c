@@ -10,6 +10,7 @@
 #include "os/os.h"
 
 #include "base/assert.h"
+#include "base/sanitizer.h"
 #include "os/linux/call.h"
 #include "os/linux/clock.h"
 
@@ -20,19 +21,39 @@
 
 _Static_assert(sizeof(w_atomic_u32) == 4, "the kernel sees the word and nothing else");
 
-static int wait_once(w_atomic_u32 *word, uint32_t expected, const struct timespec *until)
+static int wait_until(w_atomic_u32 *word, uint32_t expected, int64_t at)
 {
+        struct timespec until = w_clock_timespec(at);
+
         return (int)W_SYS(syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
-                                  expected, until, NULL, FUTEX_BITSET_MATCH_ANY));
+                                  expected, at == W_FOREVER ? NULL : &until, NULL,
+                                  FUTEX_BITSET_MATCH_ANY));
 }
+
+#if defined(W_TSAN)
+/* ThreadSanitizer keeps signals back until the thread calls something that it knows, such as the
+ * clock, which one that sleeps does not: so it sleeps in slices. */
+static int wait_once(w_atomic_u32 *word, uint32_t expected, int64_t deadline_at)
+{
+        enum { SLICE_NS = 10000000 };
+        int64_t slice = w_os_now() + SLICE_NS;
+
+        if (deadline_at <= slice)
+                return wait_until(word, expected, deadline_at);
+        int rc = wait_until(word, expected, slice);
+
+        return rc == -ETIMEDOUT ? -EINTR : rc;
+}
+#else
+#define wait_once wait_until
+#endif
 
 int w_os_futex_wait(w_atomic_u32 *word, uint32_t expected, int64_t deadline_at)
 {
-        struct timespec until = w_clock_timespec(deadline_at);
-        int             rc;
+        int rc;
 
         do
-                rc = wait_once(word, expected, deadline_at == W_FOREVER ? NULL : &until);
+                rc = wait_once(word, expected, deadline_at);
         while (rc == -EINTR);
         if (rc == -EAGAIN)      /* the word differed */
                 return 0;

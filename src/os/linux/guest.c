@@ -19,11 +19,23 @@ static struct {
         bool           made;
 } at_end = { .once = PTHREAD_ONCE_INIT };
 
+static bool is_watched(const struct w_os_guest *of)
+{
+        bool any = false;
+
+        for (int i = 0; i < W_OS_N_MATTERS; i++)
+                any = any || of->at_end[i];
+        return any;
+}
+
 static void thread_ends(void *value)
 {
         struct w_os_guest *of = value;
 
-        of->at_end(of);
+        of->ends = true;
+        for (int i = 0; i < W_OS_N_MATTERS; i++)
+                if (of->at_end[i])
+                        of->at_end[i](of);
 }
 
 static void make_key(void)
@@ -36,13 +48,17 @@ W_NOIPA struct w_os_guest *w_os_guest(void)
         return &guest;
 }
 
-W_NOIPA void w_os_guest_watch(void (*fn)(struct w_os_guest *guest))
+W_NOIPA int w_os_guest_watch(enum w_os_matter matter, void (*fn)(struct w_os_guest *guest))
 {
         int saved = errno;
+        int rc = EAGAIN;
 
-        guest.at_end = fn;
+        guest.at_end[matter] = fn;
         (void)pthread_once(&at_end.once, make_key);     /* cannot fail on what it was made for */
         if (at_end.made)
-                (void)pthread_setspecific(at_end.key, fn ? &guest : NULL);      /* best effort */
+                rc = pthread_setspecific(at_end.key, is_watched(&guest) ? &guest : NULL);
+        if (rc != 0)
+                guest.at_end[matter] = NULL;
         errno = saved;
+        return -rc;
 }

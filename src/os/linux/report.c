@@ -18,35 +18,36 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STDERR = 2 };
+enum { STDERR = 2, ERR_MOMENT_NS = 20000000 };
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 /* Somebody made it non-blocking and it is full: a reader gets a moment. */
-static bool has_room(int fd)
+static bool has_room(int fd, int64_t moment)
 {
         struct pollfd   p = { .fd = fd, .events = POLLOUT };
-        struct timespec moment = { .tv_nsec = 20000000 };
+        struct timespec left = { .tv_sec = moment / 1000000000, .tv_nsec = moment % 1000000000 };
         intptr_t        n;
 
         do
-                n = W_SYS(syscall(SYS_ppoll, &p, 1, &moment, NULL, 0));
+                n = W_SYS(syscall(SYS_ppoll, &p, 1, &left, NULL, 0));
         while (n == -EINTR);    /* the kernel counts the moment down */
         return n > 0 && (p.revents & POLLOUT);
 }
 
-static void write_all(int fd, const char *text, size_t len)
+static bool write_all(int fd, const char *text, size_t len, int64_t moment)
 {
         while (len) {
                 intptr_t n = W_SYS(syscall(SYS_write, fd, text, len));
 
-                if (n == -EINTR || (n == -EAGAIN && has_room(fd)))
+                if (n == -EINTR || (n == -EAGAIN && has_room(fd, moment)))
                         continue;
                 if (n <= 0)
-                        return;
+                        return false;
                 text += n;
                 len -= (size_t)n;
         }
+        return true;
 }
 
 /* Takes back the signal that the write may have raised against this thread, unless one was waiting
@@ -59,7 +60,7 @@ static void eat_sigpipe(const sigset_t *pipe_only)
                 continue;
 }
 
-void w_os_write(int fd, const char *text, size_t len)
+bool w_os_write(int fd, const char *text, size_t len, int64_t moment)
 {
         sigset_t waiting, pipe_only, mask;
 
@@ -69,15 +70,17 @@ void w_os_write(int fd, const char *text, size_t len)
         (void)pthread_sigmask(SIG_BLOCK, &pipe_only, &mask);    /* cannot fail, nor the next two */
         sigemptyset(&waiting);
         (void)W_SYS(sigpending(&waiting));
-        write_all(fd, text, len);
+        bool all = write_all(fd, text, len, moment);
+
         if (!sigismember(&waiting, SIGPIPE))
                 eat_sigpipe(&pipe_only);
         (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
+        return all;
 }
 
 void w_os_write_err(const char *text, size_t len)
 {
-        w_os_write(STDERR, text, len);
+        (void)w_os_write(STDERR, text, len, ERR_MOMENT_NS);      /* there is no other voice */
 }
 
 W_NORETURN void w_os_abort(void)

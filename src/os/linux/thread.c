@@ -27,10 +27,12 @@
 
 #include "base/assert.h"
 #include "os/linux/call.h"
+#include "os/linux/file.h"
 
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -159,6 +161,33 @@ void w_os_thread_join(struct w_os_thread *thread)
         int rc = pthread_join((pthread_t)thread->handle, NULL);
 
         W_CHECK(rc == 0, "thread 0x%lx cannot be joined: %d", (unsigned long)thread->handle, rc);
+}
+
+int w_os_thread_count(void)
+{
+        static const char key[] = "Threads:";
+        struct w_lines    lines;
+        char              line[128];
+        int64_t           n = -EOPNOTSUPP;
+        int               rc = w_lines_open(&lines, "/proc/self/status");
+
+        if (rc < 0)
+                return rc;
+        while (w_lines_next(&lines, line, sizeof(line)))
+                if (strncmp(line, key, sizeof(key) - 1) == 0 &&
+                    w_file_number(line + sizeof(key) - 1, &n))
+                        break;
+        w_lines_close(&lines);
+        return (int)n;
+}
+
+bool w_os_thread_try_join(struct w_os_thread *thread)
+{
+        int rc = pthread_tryjoin_np((pthread_t)thread->handle, NULL);
+
+        W_CHECK(rc == 0 || rc == EBUSY, "thread 0x%lx cannot be joined: %d",
+                (unsigned long)thread->handle, rc);
+        return rc == 0;
 }
 
 void w_os_yield(void)

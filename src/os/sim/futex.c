@@ -17,7 +17,7 @@ static const char *word_name(const struct sim_m *m, const void *word)
 }
 
 /* When the sleep ends without anybody's help. */
-static int64_t spurious_at(int64_t deadline_at)
+int64_t w_sim_spurious_at(int64_t deadline_at)
 {
         if (!w_sim_chance(w_sim.profile.p_spurious))
                 return deadline_at;
@@ -30,7 +30,7 @@ static int sleep_on(struct sim_m *self, w_atomic_u32 *word, uint32_t expected, i
 {
         self->word = word;
         self->expected = expected;
-        bool woken = w_sim_wait(spurious_at(deadline_at));
+        bool woken = w_sim_wait(w_sim_spurious_at(deadline_at));
 
         self->word = NULL;
         bool late = !woken && w_sim.now >= deadline_at;
@@ -45,6 +45,7 @@ int w_os_futex_wait(w_atomic_u32 *word, uint32_t expected, int64_t deadline_at)
         int rc = 0;
 
         w_sim_call("futex wait");
+        w_sim_signals_before_sleep();
         struct sim_m *self = w_sim.running;
         uint64_t      holds = w_sim_memory_read(word, sizeof(*word));
 

@@ -154,6 +154,12 @@ void w_sim_step(void)
         if (w_sim.next_due_at <= w_sim.now)
                 ready_the_due();
         switch_to(w_sim_choose_at_step());
+        if (W_UNLIKELY(w_sim.running->strikes_at || w_sim.running->is_sent))
+                w_sim_strike_at_step();
+        if (W_UNLIKELY(w_sim.scarce_ns))
+                w_sim_starve_at_step();
+        if (W_UNLIKELY(w_sim.raised))
+                w_sim_signals_arrive();
 }
 
 void sim_on_step(void (*fn)(void))

@@ -67,9 +67,15 @@ struct sim_m {
         int64_t              run, wait; /* see os/sim/use.c */
         bool                 works, starves;
         int64_t              works_since;       /* not counted in `run` yet */
+        uint32_t             n_timers;          /* made for it, and not deleted */
+        int64_t              strikes_at;        /* of `run`; 0: its timer is not armed */
+        bool                 is_struck;         /* it is in the handler */
+        bool                 is_sent;           /* w_os_preempt_send, and not arrived */
+        bool                 sleeps;            /* in w_os_sleep_until */
 
         uint32_t             priority;  /* strategy BY_PRIORITY */
         struct w_os_sigmask  mask;
+        bool                 in_handler;
         int                  errno_value;
         struct w_os_altstack altstack;
 
@@ -93,6 +99,102 @@ struct sim_profile {
 };
 
 enum { N_CHANGES = 4 };         /* most priority changes in a run BY_PRIORITY */
+
+/* ---- poller.c, fd.c: descriptors ------------------------------------------------------------- */
+
+enum { N_FDS = 24, N_FILES = 48, N_PIPES = 16, N_KNOWN = 64, FIRST_FD = 3, PIPE_BYTES = 4,
+       FILE_BYTES = 8, N_CHILDREN = 8 };
+
+struct sim_pipe {
+        uint32_t n_ends;                /* files; 0: free */
+        uint32_t n_readers, n_writers;
+        uint32_t n;
+        unsigned char bytes[PIPE_BYTES];
+        bool     lacks_room;            /* somebody had more to write, or saw that it was full */
+};
+
+struct sim_child {
+        int  pid;                       /* 0: free */
+        bool has_ended;
+        int  status;
+};
+
+/* An open file: one end of a pipe, a socket, a regular one, or that of a child. */
+struct sim_file {
+        struct sim_pipe   *pipe;
+        struct sim_socket *socket;
+        bool               is_regular;
+        bool               refuses;     /* it says -EAGAIN to everybody */
+        bool               waits;       /* it cannot be asked not to: -EOPNOTSUPP */
+        int64_t            takes_ns;    /* to use it then */
+        const struct sim_child *child;  /* a descriptor of that one */
+        int                child_pid;
+        uint32_t           position, size;
+        unsigned char      bytes[FILE_BYTES];
+        bool               writes;
+        bool               is_tcp;      /* w_os_fd_is_tcp has said so */
+        uint32_t           n_fds;       /* 0: free */
+        uint32_t           number;      /* used again for later files */
+        int                error;       /* -Exxx: told once */
+        int64_t            linger_ns;
+};
+
+/* ---- socket.c -------------------------------------------------------------------------------- */
+
+enum { N_SOCKETS = 32, N_BACKLOG = 3, N_LISTS = 8, N_LISTED = 6 };
+
+enum sim_socket_state { S_FREE, S_FRESH, S_BOUND, S_LISTENS, S_CONNECTING, S_CONNECTED, S_FAILED };
+
+/* The bytes of an address. */
+struct sim_addr {
+        uint32_t way, port;             /* way: see sim.h */
+};
+
+struct sim_socket {
+        enum sim_socket_state state;
+        bool              blocks;       /* connect waits */
+        bool              shut;
+        uint32_t          port;         /* its own, or the one that it connects to */
+        uint32_t          way;          /* CONNECTING: what the network does, see sim.h */
+        int64_t           due_at;       /* CONNECTING: when that is known */
+        int               error;        /* FAILED: why, told once */
+        struct sim_pipe  *in, *out;     /* CONNECTED */
+        struct sim_m     *sleeper;      /* waits in connect */
+        struct sim_socket *pending[N_BACKLOG];  /* LISTENS: not accepted yet */
+        uint32_t          n_pending;
+};
+
+/* What a lookup has found. */
+struct sim_list {
+        bool             used;
+        uint32_t         n;
+        struct w_os_addr addrs[N_LISTED];
+};
+
+/* What the poller knows of a file under a number. */
+struct sim_known {
+        struct sim_file *file;          /* NULL: free */
+        int              fd;
+        uint32_t         seq, events;   /* events 0: not armed */
+        bool             watched;       /* events are what has happened and was not told */
+};
+
+struct sim_net {
+        struct sim_file *fds[N_FDS];    /* NULL: free */
+        struct sim_file  files[N_FILES];
+        struct sim_pipe  pipes[N_PIPES];
+        struct sim_known known[N_KNOWN];
+        struct sim_socket sockets[N_SOCKETS];
+        struct sim_list  lists[N_LISTS];
+        uint32_t         fds_at_most;   /* for sockets; 0: N_FDS */
+        uint32_t         last_port;
+        uint32_t         p_abort;       /* of 1024: an accepted connection is gone already */
+        uint32_t         p_refuse;      /* of 1024: the poller has no room; 0: by chance only */
+        bool             is_open, rings;
+        struct sim_child children[N_CHILDREN];
+        uint32_t         n_children;    /* ever started */
+        uint32_t         n_busy, most_busy;     /* Ms that wait for a regular file */
+};
 
 struct sim_machine {
         struct sim_m               *running;    /* NULL: no run */
@@ -122,10 +224,17 @@ struct sim_machine {
         void   (*on_strike)(void);
         void   (*on_step)(void);
         void   (*on_fault)(void *addr);
+        void   (*on_preempt)(const struct w_os_regs *regs, enum w_os_strike why);
+        int      preempt_signal;
+        bool   (*on_arrival)(int sig);
+        uint64_t caught, raised;        /* sets of signals, see os/os.h */
         bool     has_membarrier;
         uint32_t n_use_fds;             /* w_os_use_open */
+        struct sim_net net;
+        int      cpus, quota;           /* as changed since; cpus 0: not */
+        int64_t  scarce_ns;             /* for so long a step may have to wait for a CPU */
         size_t   said_len;
-        char     said[1500];            /* what went to w_os_write_err */
+        char     said[4000];            /* what went to w_os_write_err */
 
         struct sim_m ms[SIM_MAX_THREADS];
 };
@@ -162,6 +271,17 @@ int64_t w_sim_lateness(void);
 W_NORETURN void w_sim_leave_for_good(void);
 /* The run ends, whatever state the others are in. */
 W_NORETURN void w_sim_end_run(void);
+
+/* ---- preempt.c: a timer that has run down ---------------------------------------------------- */
+
+void w_sim_strike(void);
+/* What was sent arrives. */
+void w_sim_strike_sent(void);
+void w_sim_strike_at_step(void);
+
+/* ---- use.c: somebody else has the CPU -------------------------------------------------------- */
+
+void w_sim_starve_at_step(void);
 
 /* ---- run.c: threads and the run ------------------------------------------------------------- */
 
@@ -207,6 +327,72 @@ void w_sim_buffer_drain_all(struct sim_m *m);
 void w_sim_buffer_drain_some(void);
 uint64_t w_sim_memory_read(const void *addr, unsigned size);
 void w_sim_memory_write(void *addr, unsigned size, uint64_t value);
+
+/* ---- signal.c ------------------------------------------------------------------------------- */
+
+/* At a step: what was raised may hit the running M. */
+void w_sim_signals_arrive(void);
+/* The running M is about to sleep where a signal would wake it: all that it does not block hits it
+ * now, or else nobody might ever be hit. */
+void w_sim_signals_before_sleep(void);
+
+/* ---- fd.c ----------------------------------------------------------------------------------- */
+
+/* The open file, or NULL. */
+struct sim_file *w_sim_file(int fd);
+bool w_sim_is_regular(int fd);
+/* What poll(2) would say if it was asked for everything. */
+uint32_t w_sim_file_state(const struct sim_file *file);
+/* The same by who asks for it: what lacks is told of once it is there. */
+uint32_t w_sim_file_look(struct sim_file *file);
+
+/* A free number for the file, -EMFILE. */
+int w_sim_new_fd(struct sim_file *file);
+/* A free record. */
+struct sim_file *w_sim_new_file(void);
+struct sim_pipe *w_sim_new_pipe(void);
+/* One end fewer. */
+void w_sim_leave_pipe(struct sim_pipe *pipe, bool writes);
+/* From or to a pipe, as read and write; all: as many as there are. */
+intptr_t w_sim_take_bytes(struct sim_pipe *pipe, bool all, void *buf, size_t n);
+intptr_t w_sim_put_bytes(struct sim_pipe *pipe, const void *buf, size_t n);
+
+/* ---- socket.c ------------------------------------------------------------------------------- */
+
+/* What the network has done by now. No step. */
+void w_sim_net_settle(void);
+/* When it does something next; W_FOREVER. */
+int64_t w_sim_net_due(void);
+/* As those of files. */
+uint32_t w_sim_socket_state(const struct sim_socket *s);
+intptr_t w_sim_socket_read(struct sim_socket *s, bool all, void *buf, size_t n);
+intptr_t w_sim_socket_write(struct sim_socket *s, const void *buf, size_t n);
+void     w_sim_socket_end(struct sim_socket *s);
+
+/* ---- file.c: regular files ------------------------------------------------------------------ */
+
+struct iovec;
+
+/* Without waiting, and with. */
+intptr_t w_sim_file_try(int fd, const struct iovec *v, int n, int64_t at, bool writes);
+intptr_t w_sim_file_use(int fd, const struct iovec *v, int n, int64_t at, bool writes);
+
+/* ---- poller.c ------------------------------------------------------------------------------- */
+
+/* Something may have happened on some file. */
+void w_sim_poller_tell(void);
+/* Something new has happened on this end of the pipe, to the socket, to the child: who watches it
+ * is told, by w_sim_poller_tell. No step. */
+void w_sim_poller_mark(const struct sim_pipe *pipe, bool writes);
+void w_sim_poller_mark_socket(const struct sim_socket *s);
+void w_sim_poller_mark_child(const struct sim_child *child);
+/* The last descriptor of file is gone. */
+void w_sim_poller_lose(const struct sim_file *file);
+
+/* ---- futex.c -------------------------------------------------------------------------------- */
+
+/* When a sleep until deadline_at ends by itself, perhaps for no reason. */
+int64_t w_sim_spurious_at(int64_t deadline_at);
 
 /* ---- vm.c ----------------------------------------------------------------------------------- */
 

@@ -45,10 +45,13 @@ static bool provide_stack(struct sim_m *m, size_t size)
 /* The last steps of a thread: joiners go on, its slot waits for them. */
 static W_NORETURN void end_thread(struct sim_m *self)
 {
-        if (self->guest.at_end)
-                self->guest.at_end(&self->guest);
+        self->guest.ends = true;
+        for (int i = 0; i < W_OS_N_MATTERS; i++)
+                if (self->guest.at_end[i])
+                        self->guest.at_end[i](&self->guest);
         w_sim_call("thread end");
         SIM_CHECK(!self->altstack.base, "m%u ends with its signal stack installed", self->number);
+        SIM_CHECK(!self->strikes_at, "m%u ends with its timer armed", self->number);
         self->call = NULL;
         for (uint32_t i = 0; i < w_sim.n_slots; i++)
                 if (w_sim.ms[i].state == M_WAITING && w_sim.ms[i].joining == self)
@@ -72,7 +75,11 @@ static void check_nothing_left(void)
                   (unsigned long)sim_mapped_pages());
         SIM_CHECK(w_sim.n_use_fds == 0, "main returned, but %u descriptors are still open",
                   w_sim.n_use_fds);
+        SIM_CHECK(!w_sim.net.is_open, "main returned, but the poller is still open");
+        for (int fd = FIRST_FD; fd < N_FDS; fd++)
+                SIM_CHECK(!w_sim.net.fds[fd], "main returned, but descriptor %d is still open", fd);
         SIM_CHECK(!w_sim.on_fault, "main returned, but faults are still watched");
+        SIM_CHECK(!w_sim.caught, "main returned, but signals are still caught");
 }
 
 static void m_entry(void *arg)
@@ -84,13 +91,26 @@ static void m_entry(void *arg)
         self->fn(self->arg);
         W_CHECK(self == w_sim.running, "m%u returned from its function on another thread",
                 self->number);
+        SIM_CHECK(self->n_timers == 0, "a thread ends, and its timer stays");
         if (self->slot != 0)
                 end_thread(self);
         w_sim_buffer_drain_all(self);
+        SIM_CHECK(!w_sim.scenario->config.dies_of, "main returned, but should have died of: %s",
+                  w_sim.scenario->config.dies_of);
         /* Who dies may be interrupted between its last words and its end. */
         SIM_CHECK(!strstr(w_sim.said, "weft: fatal: "), "a thread met its end");
         check_nothing_left();
         w_sim_end_run();
+}
+
+/* On a machine that has more to do than it can some begin long after. */
+static int64_t start_lateness(void)
+{
+        enum { SLOW = 256, SLOW_NS = 10000000 };
+
+        if (w_sim.scenario->config.slow_starts && w_sim_chance(SLOW))
+                return (int64_t)w_rand_below(&w_sim.rand, SLOW_NS);
+        return w_sim_lateness();
 }
 
 struct sim_m *w_sim_m_new(const char *name, size_t stack_size, void (*fn)(void *), void *arg)
@@ -116,7 +136,7 @@ struct sim_m *w_sim_m_new(const char *name, size_t stack_size, void (*fn)(void *
         w_fiber_make(&m->born, m->stack, m->stack_size, m->stack + m->stack_size, m_entry, m);
         m->here = m->born;
         m->state = M_WAITING;
-        w_sim_set_due(m, w_sim.now + w_sim_lateness());
+        w_sim_set_due(m, w_sim.now + start_lateness());
         if (slot == w_sim.n_slots)
                 w_sim.n_slots++;
         return m;

@@ -9,13 +9,27 @@
 #include <string.h>
 #include <unistd.h>     /* write */
 
+enum { SLOW_READER_NS = 2000000 };
+
 /* ---- The end, and the voice ----------------------------------------------------------------- */
 
 /* Inside a run it is kept for the report: most runs say things that nobody needs to read. */
-void w_os_write(int fd, const char *text, size_t len)
+bool w_os_write(int fd, const char *text, size_t len, int64_t moment)
 {
         (void)fd;
+        (void)moment;
         w_os_write_err(text, len);
+        return true;
+}
+
+uint32_t sim_times_said(const char *text)
+{
+        uint32_t n = 0;
+
+        w_sim.said[w_sim.said_len] = '\0';
+        for (const char *at = w_sim.said; (at = strstr(at, text)); at++)
+                n++;
+        return n;
 }
 
 void w_os_write_err(const char *text, size_t len)
@@ -31,10 +45,16 @@ void w_os_write_err(const char *text, size_t len)
                 len = room;
         memcpy(w_sim.said + w_sim.said_len, text, len);
         w_sim.said_len += len;
+        if (w_sim.scenario->config.slow_voice)
+                w_os_sleep_until(w_sim.now + (int64_t)w_rand_below(&w_sim.rand, SLOW_READER_NS));
 }
 
 void w_os_abort(void)
 {
+        const char *expected = w_sim.running ? w_sim.scenario->config.dies_of : NULL;
+
+        if (expected && strstr(w_sim.said, expected))
+                w_sim_end_run();
         if (w_sim.running)
                 sim_fail("abort");
         abort();
@@ -45,7 +65,9 @@ void w_os_abort(void)
 int w_os_membarrier_init(void)
 {
         w_sim_call("membarrier init");
-        w_sim.has_membarrier = w_sim.has_membarrier || !w_sim_fails();
+        bool fails = w_sim_fails() || w_sim.scenario->config.no_membarrier;
+
+        w_sim.has_membarrier = w_sim.has_membarrier || !fails;
         W_SIM_LOG(w_sim.running, NULL, "membarrier %s", w_sim.has_membarrier ? "is there"
                                                                             : "is missing");
         w_sim_return();
@@ -151,15 +173,26 @@ void sim_fault(void *addr)
 
 /* ---- Processors ----------------------------------------------------------------------------- */
 
-int w_os_cpu_count(void)
+void sim_machine_has(int cpus, int quota)
+{
+        w_sim.cpus = cpus;
+        w_sim.quota = quota;
+}
+
+int w_os_cpu_count(int tid)
 {
         int n = w_sim.running ? w_sim.scenario->config.cpus : 0;
 
+        (void)tid;
+        if (w_sim.cpus)
+                n = w_sim.cpus;
         return n > 0 ? n : 4;
 }
 
 int w_os_cpu_quota(void)
 {
+        if (w_sim.cpus)
+                return w_sim.quota;
         return w_sim.running ? w_sim.scenario->config.quota : 0;
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 
-#include <errno.h>      /* EAGAIN */
+#include <errno.h>      /* EAGAIN, EMFILE */
 
 /* ---- Threads -------------------------------------------------------------------------------- */
 
@@ -55,6 +55,47 @@ void w_os_thread_join(struct w_os_thread *thread)
         w_sim_return();
 }
 
+static void wait_a_little(void)
+{
+        int64_t late = w_sim_lateness();
+
+        if (late)
+                (void)w_sim_wait(w_sim.now + late);
+}
+
+/* As in real kernels: who has ended may be counted still, also after it was joined. */
+int w_os_thread_count(void)
+{
+        int n = 0;
+
+        w_sim_call("thread count");
+        wait_a_little();
+        for (uint32_t i = 0; i < w_sim.n_slots; i++) {
+                bool gone = w_sim.ms[i].state == M_FREE || w_sim.ms[i].state == M_ENDED;
+
+                n += !gone || w_sim_chance(64);
+        }
+        if (w_sim_fails())
+                n = -EMFILE;
+        wait_a_little();        /* old news when it arrives */
+        w_sim_return();
+        return n;
+}
+
+bool w_os_thread_try_join(struct w_os_thread *thread)
+{
+        w_sim_call("try join");
+        struct sim_m *m = m_of(thread->handle);
+        bool          ended = m->state == M_ENDED;
+
+        W_SIM_LOG(w_sim.running, NULL, "thread   %s m%u", ended ? "joins" : "cannot join yet",
+                  m->number);
+        if (ended)
+                w_sim_m_free(m);
+        w_sim_return();
+        return ended;
+}
+
 void w_os_yield(void)
 {
         w_sim_call("yield");
@@ -98,9 +139,26 @@ struct w_os_guest *w_os_guest(void)
         return &w_sim.running->guest;
 }
 
-void w_os_guest_watch(void (*fn)(struct w_os_guest *guest))
+int w_os_guest_watch(enum w_os_matter matter, void (*fn)(struct w_os_guest *guest))
 {
-        w_os_guest()->at_end = fn;
+        w_sim_call("guest watch");
+        int rc = fn && w_sim_fails() ? -EAGAIN : 0;
+
+        w_os_guest()->at_end[matter] = rc == 0 ? fn : NULL;
+        w_sim_return();
+        return rc;
+}
+
+/* Nobody ends a simulated thread, and there is no fork. */
+void w_os_thread_end_watch(void (*fn)(void *), void *arg)
+{
+        (void)fn, (void)arg;
+}
+
+int w_os_fork_watch(void (*in_child)(void))
+{
+        (void)in_child;
+        return 0;
 }
 
 /* ---- Time ----------------------------------------------------------------------------------- */
@@ -124,7 +182,15 @@ static void sleep_late_until(int64_t at)
 {
         if (at < W_FOREVER && w_sim_chance(w_sim.profile.p_late))
                 at += w_rand_below(&w_sim.rand, 5000);
-        (void)w_sim_wait(at);
+        struct sim_m *self = w_sim.running;
+
+        self->sleeps = true;
+        do {
+                (void)w_sim_wait(at);
+                if (self->is_sent)
+                        w_sim_strike_sent();
+        } while (w_sim.now < at);
+        self->sleeps = false;
 }
 
 void w_os_sleep_until(int64_t at)
@@ -163,6 +229,10 @@ void sim_work(int64_t ns)
                 self->works = false;
                 self->run += w_sim.now - self->works_since;
                 self->call = NULL;
+                if (self->strikes_at)
+                        w_sim_strike();
+                if (self->is_sent)
+                        w_sim_strike_sent();
                 if (w_sim.on_strike && w_sim.now < until) {
                         W_SIM_LOG(self, NULL, "work     is struck");
                         w_sim.on_strike();

@@ -1,7 +1,7 @@
 /* os/sim/use.c - what a simulated thread has had of the CPUs: contract in os/os.h.
  *
- * Every thread has a CPU of its own, so it waits for one only where a scenario says so. As in real
- * kernels a wait counts when it is over.
+ * Every thread has a CPU of its own, so it waits for one only where a scenario says so, or at any
+ * step while it says that they are scarce. As in real kernels a wait counts when it is over.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,6 +10,12 @@
 #include "base/assert.h"
 
 #include <errno.h>      /* EMFILE, ESRCH */
+
+enum {
+        STARVES_AT_STEP = 8,    /* chances of 1024 */
+        STARVES_STRUCK = 64,
+        MOMENT_NS = 2000,
+};
 
 static struct sim_m *m_of(int tid)
 {
@@ -72,12 +78,8 @@ int w_os_use_is_ready(int tid)
         return rc;
 }
 
-void sim_starve(int64_t ns)
+static void starve(struct sim_m *self, int64_t ns)
 {
-        struct sim_m *self = w_sim.running;
-
-        W_CHECK(self, "sim_starve outside a run");
-        w_sim_step();
         int64_t from = w_sim.now;
 
         W_SIM_LOG(self, NULL, "starves  for %ld ns", (long)ns);
@@ -87,4 +89,28 @@ void sim_starve(int64_t ns)
         self->call = NULL;
         self->starves = false;
         self->wait += w_sim.now - from;
+}
+
+void sim_starve(int64_t ns)
+{
+        W_CHECK(w_sim.running, "sim_starve outside a run");
+        w_sim_step();
+        starve(w_sim.running, ns);
+}
+
+void sim_cpus_are_scarce(int64_t ns)
+{
+        w_sim.scarce_ns = ns;
+}
+
+/* Half of them for a moment only: that is when what it has buffered is not seen meanwhile. */
+void w_sim_starve_at_step(void)
+{
+        struct sim_m *self = w_sim.running;
+
+        if (self->call || !w_sim_chance(self->is_struck ? STARVES_STRUCK : STARVES_AT_STEP))
+                return;
+        uint64_t most = w_sim_chance(512) ? MOMENT_NS : (uint64_t)w_sim.scarce_ns;
+
+        starve(self, 1 + (int64_t)(w_rand(&w_sim.rand) % most));
 }

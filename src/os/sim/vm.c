@@ -61,8 +61,10 @@ static size_t zero(size_t first, size_t n)
         return n_present;
 }
 
+/* A run that died left frames on goroutines' stacks. */
 void w_sim_vm_reset(void)
 {
+        w_san_stack_recycle(arena, high_water * PAGE);
         if (high_water && zero(0, high_water) > MOST_KEPT)
                 (void)madvise(arena, high_water * PAGE, MADV_DONTNEED);
         memset(pages, UNMAPPED, high_water);

@@ -1,0 +1,48 @@
+/* net/addr.h - networks and addresses as programs write them.
+ *
+ * Called by   those who listen and dial. Pure: nothing here asks the system.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef W_NET_ADDR_H
+#define W_NET_ADDR_H
+
+#include "os/os.h"
+
+/* "tcp4": streams, IPv4 only. */
+struct net {
+        enum w_os_kind kind;
+        bool           is_unix;
+        bool           ip4, ip6;        /* which of these it allows */
+};
+
+/* False: there is no such network. */
+W_MUST_CHECK bool w_net_parse(const char *text, struct net *out);
+
+enum addr_host {
+        W_HOST_ANY,             /* ":80" */
+        W_HOST_IP4,
+        W_HOST_IP6,
+        W_HOST_NAME,
+        W_HOST_UNIX,
+};
+
+enum { W_NAME_MAX = 253, W_SERVICE_MAX = 63, W_ZONE_MAX = 31 };
+
+/* What an address says. Texts are empty where there is none. */
+struct addr {
+        enum addr_host host;
+        uint8_t        ip[16];          /* the first 4 of IPv4 */
+        uint16_t       port;            /* if there is no service */
+        bool           abstract;        /* unix: a name, not of a file */
+        uint8_t        n_path;
+        char           path[W_OS_UNIX_MAX + 1];
+        char           zone[W_ZONE_MAX + 1];
+        char           name[W_NAME_MAX + 1];
+        char           service[W_SERVICE_MAX + 1];
+};
+
+/* 0; -EINVAL: it is none, or not one of that network; -ENAMETOOLONG: a unix path. */
+W_MUST_CHECK int w_addr_parse(const struct net *net, const char *text, struct addr *out);
+
+#endif

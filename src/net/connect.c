@@ -1,0 +1,126 @@
+/* net/connect.c - connecting a socket.
+ *
+ * Called by   user code; dial.
+ * Protocols   cites poll (net/poll.c), beside (net/beside.c), errand (net/errand.c).
+ *
+ * A connect that is under way is asked again, once the poller says that something has happened. A
+ * unix socket whose listener has a full queue cannot be waited for: it tries again after a pause. A
+ * socket that blocks is connected by another thread; whoever asked for that may leave, and then the
+ * socket is shut, so that the thread comes back. One that was just about to call connect(2) comes
+ * back when the kernel gives up; until then the number stays in use.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "net/connect.h"
+
+#include "net/beside.h"
+#include "net/errand.h"
+#include "net/poll.h"
+#include "wait/wait.h"
+
+#include "weft.h"
+
+#include <errno.h>      /* -Exxx */
+#include <string.h>
+
+enum {
+        PAUSE_MIN_NS = 500000, PAUSE_MAX_NS = 50000000,
+        THREADS_MAX = 256,              /* that connect, of those that run goroutines */
+};
+
+/* ---- Sockets that do not wait ---------------------------------------------------------------- */
+
+static bool is_under_way(int rc)
+{
+        return rc == -EINPROGRESS || rc == -EALREADY;
+}
+
+int w_connect_finish(struct desc *d, int fd, const void *addr, uint32_t len, int rc)
+{
+        int64_t pause = PAUSE_MIN_NS;
+        bool    woken = false, waited = false;
+
+        while (is_under_way(rc) || rc == -EAGAIN) {
+                if (rc == -EAGAIN) {
+                        rc = w_beside_sleep(d, w_time_after(w_os_now(), pause), NULL, NULL);
+                        pause = pause < PAUSE_MAX_NS / 2 ? 2 * pause : PAUSE_MAX_NS;
+                } else {
+                        rc = w_poll_wait(d, fd, W_POLL_OUT, woken ? W_POLL_AGAIN : W_POLL_FIRST);
+                        woken = rc == 0;
+                }
+                waited = true;
+                if (rc == 0)
+                        rc = w_os_socket_connect(fd, addr, len);
+        }
+        if (woken)
+                w_poll_tried(d, fd, W_POLL_OUT);
+        return waited && rc == -EISCONN ? 0 : rc;
+}
+
+/* ---- Sockets that wait ----------------------------------------------------------------------- */
+
+static void run_connect(union errand_matter *m)
+{
+        m->connect.rc = w_os_socket_connect(m->connect.fd, m->connect.addr, m->connect.len);
+}
+
+static void drop_connect(union errand_matter *m)
+{
+        (void)w_desc_end(m->connect.d, m->connect.fd);
+}
+
+static struct errand_kind connects = W_ERRAND_KIND(connects, .name = "connect",
+                                                   .most = THREADS_MAX, .run = run_connect,
+                                                   .drop = drop_connect);
+
+/* The thread uses the descriptor as long as it takes: it has begun with it, too. */
+static int connect_elsewhere(struct desc *d, int fd, const void *addr, uint32_t len)
+{
+        union errand_matter m = { .connect = { .fd = fd, .len = len } };
+        int                 rc;
+
+        memcpy(m.connect.addr, addr, len);
+        m.connect.d = w_desc_begin(fd, &rc);
+        if (!m.connect.d)
+                return rc;
+        rc = w_errand_do(&connects, &m, d);
+        if (rc < 0) {
+                w_os_socket_shut(fd);
+                return rc;
+        }
+        (void)w_desc_end(m.connect.d, fd);
+        return m.connect.rc;
+}
+
+/* ---- Public ---------------------------------------------------------------------------------- */
+
+static int connect_on(struct desc *d, int fd, const void *addr, uint32_t len)
+{
+        int waits = w_os_socket_waits(fd, W_OS_CONNECTING);
+
+        if (waits < 0)
+                return waits;
+        return waits ? connect_elsewhere(d, fd, addr, len)
+                     : w_connect_finish(d, fd, addr, len, w_os_socket_connect(fd, addr, len));
+}
+
+W_EXPORT int weft_connect(int fd, const struct sockaddr *sa, unsigned int len)
+{
+        if (!sa)
+                return -EFAULT;
+        if (len > sizeof(((struct w_os_addr *)0)->bytes))
+                return -EINVAL;
+        if (!w_call_begin())
+                return -ESHUTDOWN;
+        W_ENTER();
+        int          rc = w_wait_refused();
+        struct desc *d = rc < 0 ? NULL : w_desc_begin(fd, &rc);
+
+        if (d) {
+                rc = connect_on(d, fd, sa, len);
+                (void)w_desc_end(d, fd);
+        }
+        W_LEAVE();
+        w_call_end();
+        return rc;
+}

@@ -1,0 +1,11 @@
+/* os/linux/hold.h - where in its code a thread may be held. See os/linux/hold.c.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef W_OS_LINUX_HOLD_H
+#define W_OS_LINUX_HOLD_H
+
+/* Finds out once what is loaded where. */
+void w_hold_init(void);
+
+#endif

@@ -1,0 +1,335 @@
+/* os/sim/poller.c - when something happens on a descriptor. Contract: os/os.h.
+ *
+ * As the real one it knows files, each under a number: one that was closed is known for as long as
+ * another number leads to it, and tells of things under the old number. Who is told may sit on the
+ * news for a while, as a thread that the kernel has woken but does not run. Of files that are
+ * watched it tells when something new has happened, and what is so by then: the last bytes and the
+ * end of the stream may be one piece of news. Now and then it tells for no reason.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "os/sim/machine.h"
+
+#include <errno.h>      /* EEXIST and others */
+
+#define SLEEPS_HERE (&w_sim.net)        /* as sim_m.word */
+
+/* What somebody would be told of it now. */
+static uint32_t news_of(const struct sim_known *k)
+{
+        if (!k->file || !k->events)
+                return 0;
+        uint32_t state = w_sim_file_state(k->file);
+
+        return k->watched ? state : state & (k->events | W_POLL_ERR | W_POLL_HUP);
+}
+
+static bool is_any_news(void)
+{
+        w_sim_net_settle();
+        for (uint32_t i = 0; i < N_KNOWN; i++)
+                if (news_of(&w_sim.net.known[i]))
+                        return true;
+        return false;
+}
+
+bool sim_has_news(void)
+{
+        return is_any_news();
+}
+
+bool sim_rings(void)
+{
+        return w_sim.net.rings;
+}
+
+/* One of those who wait hears of it, or, of the bell, all. */
+void w_sim_poller_tell(void)
+{
+        struct sim_m *one = NULL;
+        uint32_t      n = 0;
+        bool          tells = w_sim.net.rings || is_any_news();
+        int64_t       due = w_sim_net_due();
+
+        for (uint32_t i = 0; i < w_sim.n_slots; i++) {
+                struct sim_m *m = &w_sim.ms[i];
+
+                if (m->state != M_WAITING || m->word != SLEEPS_HERE)
+                        continue;
+                if (due < m->due_at)
+                        w_sim_set_due(m, due);  /* something happens by itself */
+                if (w_sim.net.rings)
+                        w_sim_wake(m);
+                else if (tells && w_rand_below(&w_sim.rand, ++n) == 0)
+                        one = m;
+        }
+        if (one)
+                w_sim_wake(one);
+}
+
+/* The end of this pipe that a file is. */
+static bool is_end_of(const struct sim_file *file, const struct sim_pipe *pipe, bool writes)
+{
+        if (file->socket)
+                return (writes ? file->socket->out : file->socket->in) == pipe;
+        return file->pipe == pipe && file->writes == writes;
+}
+
+static void mark(struct sim_known *k, bool concerned)
+{
+        if (k->watched && concerned)
+                k->events = 1;
+}
+
+void w_sim_poller_mark(const struct sim_pipe *pipe, bool writes)
+{
+        for (struct sim_known *k = w_sim.net.known; k < w_sim.net.known + N_KNOWN; k++)
+                mark(k, k->file && is_end_of(k->file, pipe, writes));
+}
+
+void w_sim_poller_mark_socket(const struct sim_socket *s)
+{
+        for (struct sim_known *k = w_sim.net.known; k < w_sim.net.known + N_KNOWN; k++)
+                mark(k, k->file && k->file->socket == s);
+}
+
+void w_sim_poller_mark_child(const struct sim_child *child)
+{
+        for (struct sim_known *k = w_sim.net.known; k < w_sim.net.known + N_KNOWN; k++)
+                mark(k, k->file && k->file->child == child);
+}
+
+void w_sim_poller_lose(const struct sim_file *file)
+{
+        for (uint32_t i = 0; i < N_KNOWN; i++)
+                if (w_sim.net.known[i].file == file)
+                        w_sim.net.known[i].file = NULL;
+}
+
+void sim_poller_refuses(uint32_t of_1024)
+{
+        w_sim.net.p_refuse = of_1024;
+}
+
+static bool has_no_room(void)
+{
+        return (w_sim.net.p_refuse && w_sim_chance(w_sim.net.p_refuse)) || w_sim_fails();
+}
+
+/* ---- Begin and end --------------------------------------------------------------------------- */
+
+int w_os_poller_open(struct w_os_poller *poller)
+{
+        w_sim_call("poller open");
+        int rc = has_no_room() ? -EMFILE : 0;
+
+        SIM_CHECK(!w_sim.net.is_open, "a second poller");
+        w_sim.net.is_open = rc == 0;
+        poller->fd = poller->bell = -1;
+        w_sim_return();
+        return rc;
+}
+
+void w_os_poller_close(struct w_os_poller *poller)
+{
+        (void)poller;
+        w_sim_call("poller close");
+        SIM_CHECK(w_sim.net.is_open, "a poller is closed that was not open");
+        w_sim.net.is_open = w_sim.net.rings = false;
+        for (uint32_t i = 0; i < N_KNOWN; i++)
+                w_sim.net.known[i].file = NULL;
+        w_sim_return();
+}
+
+/* ---- Descriptors ----------------------------------------------------------------------------- */
+
+static struct sim_known *find_known(const struct sim_file *file, int fd)
+{
+        for (uint32_t i = 0; i < N_KNOWN; i++)
+                if (w_sim.net.known[i].file == file && (!file || w_sim.net.known[i].fd == fd))
+                        return &w_sim.net.known[i];
+        return NULL;
+}
+
+static void set_known(struct sim_known *k, struct sim_known to)
+{
+        *k = to;
+        W_SIM_LOG(w_sim.running, NULL, "poller   armed for %d, events %x, seq %u", to.fd, to.events,
+                  to.seq);
+        w_sim_poller_tell();
+}
+
+int w_os_poller_add(struct w_os_poller *poller, int fd, uint32_t seq, uint32_t events)
+{
+        (void)poller;
+        w_sim_call("poller add");
+        struct sim_file  *file = w_sim_file(fd);
+        struct sim_known *k = find_known(NULL, 0);
+        int rc = !file ? -EBADF : file->is_regular ? -EPERM : find_known(file, fd) ? -EEXIST : 0;
+
+        if (rc == 0 && has_no_room())
+                rc = -ENOMEM;
+
+        SIM_CHECK(k, "the poller knows too many files");
+        if (rc == 0)
+                set_known(k, (struct sim_known){ file, fd, seq, events, false });
+        w_sim_return();
+        return rc;
+}
+
+int w_os_poller_arm(struct w_os_poller *poller, int fd, uint32_t seq, uint32_t events)
+{
+        (void)poller;
+        w_sim_call("poller arm");
+        struct sim_file  *file = w_sim_file(fd);
+        struct sim_known *k = file ? find_known(file, fd) : NULL;
+
+        if (k)
+                set_known(k, (struct sim_known){ file, fd, seq, events, false });
+        w_sim_return();
+        return k ? 0 : file ? -ENOENT : -EBADF;
+}
+
+/* The state is looked at, as by w_os_fd_look. What is not so yet is told of once it happens. */
+static void set_watched(struct sim_known *k, struct sim_file *file, int fd, uint32_t seq)
+{
+        uint32_t state = w_sim_file_look(file);
+
+        set_known(k, (struct sim_known){ file, fd, seq, state != 0, true });
+}
+
+int w_os_poller_watch(struct w_os_poller *poller, int fd, uint32_t seq)
+{
+        (void)poller;
+        w_sim_call("poller watch");
+        struct sim_file  *file = w_sim_file(fd);
+        struct sim_known *k = find_known(NULL, 0);
+        int rc = !file ? -EBADF : find_known(file, fd) ? -EEXIST : has_no_room() ? -ENOMEM : 0;
+
+        SIM_CHECK(k, "the poller knows too many files");
+        if (rc == 0)
+                set_watched(k, file, fd, seq);
+        w_sim_return();
+        return rc;
+}
+
+int w_os_poller_remind(struct w_os_poller *poller, int fd, uint32_t seq)
+{
+        (void)poller;
+        w_sim_call("poller remind");
+        struct sim_file  *file = w_sim_file(fd);
+        struct sim_known *k = file ? find_known(file, fd) : NULL;
+
+        SIM_CHECK(!k || k->watched, "%d is not watched", fd);
+        if (k)
+                set_watched(k, file, fd, seq);
+        w_sim_return();
+        return k ? 0 : file ? -ENOENT : -EBADF;
+}
+
+void w_os_poller_forget(struct w_os_poller *poller, int fd)
+{
+        (void)poller;
+        w_sim_call("poller forget");
+        struct sim_file  *file = w_sim_file(fd);
+        struct sim_known *k = file ? find_known(file, fd) : NULL;
+
+        if (k)
+                k->file = NULL;
+        w_sim_return();
+}
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+/* A watched file may be told of although nothing has happened. */
+static void invent(void)
+{
+        struct sim_known *k = &w_sim.net.known[w_rand_below(&w_sim.rand, N_KNOWN)];
+
+        if (k->file && k->watched)
+                k->events = 1;
+}
+
+/* What was news is over; what comes next is news again. */
+static void look_away(struct sim_known *k)
+{
+        k->events = 0;
+        (void)w_sim_file_look(k->file);
+}
+
+/* Not always all that there is, and in any order. */
+static int gather(struct w_os_event *out, int n)
+{
+        if (w_sim.profile.p_spurious && w_sim_chance(w_sim.profile.p_spurious))
+                invent();
+        uint32_t first = w_rand_below(&w_sim.rand, N_KNOWN);
+        int      n_out = 0;
+
+        for (uint32_t i = 0; i < N_KNOWN && n_out < n; i++) {
+                struct sim_known *k = &w_sim.net.known[(first + i) % N_KNOWN];
+
+                uint32_t          news = news_of(k);
+
+                if (!news && k->file && k->watched)
+                        look_away(k);
+                if (!news || (n_out && w_sim_chance(200)))
+                        continue;
+                out[n_out++] = (struct w_os_event){ k->fd, k->seq, news };
+                k->events = 0;
+                if (k->watched)
+                        look_away(k);
+                W_SIM_LOG(w_sim.running, NULL, "poller   tells of %d: %x, seq %u", k->fd, news,
+                          k->seq);
+        }
+        if (n_out)
+                w_sim_poller_tell();    /* of the rest, somebody else */
+        return n_out;
+}
+
+int w_os_poller_wait(struct w_os_poller *poller, struct w_os_event *out, int n,
+                     int64_t deadline_at)
+{
+        (void)poller;
+        w_sim_call("poller wait");
+        w_sim_signals_before_sleep();
+        struct sim_m *self = w_sim.running;
+        int           n_out;
+
+        w_sim_net_settle();
+        n_out = gather(out, n);
+        if (n_out == 0 && !w_sim.net.rings && deadline_at > w_sim.now) {
+                int64_t due = w_sim_net_due();
+
+                self->word = SLEEPS_HERE;
+                (void)w_sim_wait(w_sim_spurious_at(due < deadline_at ? due : deadline_at));
+                self->word = NULL;
+                w_sim_net_settle();
+                n_out = gather(out, n);
+        }
+        int64_t late = n_out ? w_sim_lateness() : 0;
+
+        if (late)
+                (void)w_sim_wait(w_sim.now + late);     /* old news when it arrives */
+        w_sim_return();
+        return n_out;
+}
+
+void w_os_poller_ring(struct w_os_poller *poller)
+{
+        (void)poller;
+        w_sim_call("poller ring");
+        SIM_CHECK(w_sim.net.is_open, "the bell of a poller that is not open");
+        w_sim.net.rings = true;
+        W_SIM_LOG(w_sim.running, NULL, "poller   rings");
+        w_sim_poller_tell();
+        w_sim_return();
+}
+
+void w_os_poller_hush(struct w_os_poller *poller)
+{
+        (void)poller;
+        w_sim_call("poller hush");
+        w_sim.net.rings = false;
+        W_SIM_LOG(w_sim.running, NULL, "poller   is quiet");
+        w_sim_return();
+}

@@ -1,0 +1,222 @@
+/* os/sim/preempt.c - timers on the CPU time of simulated threads, and signals to one of them:
+ * contract in os/os.h.
+ *
+ * Time on a CPU is what sim_work() spends. A timer that has run down strikes at a seeded moment
+ * soon after: in the middle of the work, or at any step that its thread takes, in weft's own code
+ * too. So does what is sent, also while its thread sleeps.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "os/sim/machine.h"
+
+#include <errno.h>      /* EAGAIN and others */
+
+enum { STRIKES_AT_STEP = 24, SENT_STRIKES_AT_STEP = 256, MAY_HOLD = 768 };  /* chances of 1024 */
+
+int w_os_preempt_watch(int signo, void (*on_strike)(const struct w_os_regs *regs,
+                                                    enum w_os_strike why))
+{
+        w_sim_call("preempt watch");
+        w_sim.preempt_signal = signo;
+        int rc = w_sim_fails() ? -EBUSY : 0;
+
+        if (rc == 0)
+                w_sim.on_preempt = on_strike;
+        w_sim_return();
+        return rc;
+}
+
+bool w_os_preempt_is_watched(void)
+{
+        return w_sim.on_preempt != NULL;
+}
+
+void w_os_preempt_unwatch(void)
+{
+        w_sim_call("preempt unwatch");
+        w_sim.on_preempt = NULL;
+        w_sim_return();
+}
+
+bool w_os_may_hold_at(const void *pc)
+{
+        (void)pc;
+        return w_sim_chance(MAY_HOLD);
+}
+
+/* ---- Timers ---------------------------------------------------------------------------------- */
+
+static struct sim_m *m_of(int tid)
+{
+        for (uint32_t i = 0; i < w_sim.n_slots; i++)
+                if (w_sim.ms[i].state != M_FREE && w_sim_tid(&w_sim.ms[i]) == tid)
+                        return &w_sim.ms[i];
+        return NULL;
+}
+
+int w_os_cpu_timer_make(struct w_os_cpu_timer *timer, int tid)
+{
+        w_sim_call("timer make");
+        struct sim_m *m = m_of(tid);
+        bool          made = !w_sim_fails() && m;
+
+        if (made)
+                m->n_timers++;
+        *timer = (struct w_os_cpu_timer){ .made = made, .id = tid };
+        w_sim_return();
+        return made ? 0 : -EAGAIN;
+}
+
+void w_os_cpu_timer_arm(const struct w_os_cpu_timer *timer, int64_t ns)
+{
+        if (!timer->made)
+                return;
+        w_sim_call("timer arm");
+        struct sim_m *m = m_of(timer->id);
+
+        SIM_CHECK(m, "a timer is armed whose thread has ended");
+        W_SIM_LOG(w_sim.running, NULL, "timer    of m%u in %ld ns", m->number, (long)ns);
+        m->strikes_at = m->run + ns;
+        w_sim_return();
+}
+
+void w_os_cpu_timer_delete(struct w_os_cpu_timer *timer)
+{
+        struct sim_m *m = timer->made ? m_of(timer->id) : NULL;
+
+        if (m) {
+                m->strikes_at = 0;
+                m->n_timers--;
+        }
+        *timer = (struct w_os_cpu_timer){ 0 };
+}
+
+/* ---- One thread ------------------------------------------------------------------------------ */
+
+static bool is_blocked(const struct sim_m *m)
+{
+        return m->mask.bits[0] & W_SIG_BIT(w_sim.preempt_signal);
+}
+
+/* Who sleeps, or is in the middle of its work, is hit at once; who waits for a CPU is not. */
+static void disturb(struct sim_m *m)
+{
+        if (m->state == M_WAITING && !is_blocked(m) && (m->works || m->sleeps || m->word))
+                w_sim_set_due(m, w_sim.now + w_sim_lateness());
+}
+
+int w_os_preempt_send(int tid)
+{
+        w_sim_call("preempt send");
+        struct sim_m *m = m_of(tid);
+        bool          sent = !w_sim_fails();
+
+        SIM_CHECK(m && m->state != M_ENDED, "a signal is sent to a thread that has ended");
+        W_SIM_LOG(w_sim.running, NULL, "signal   %ssent to m%u", sent ? "" : "not ", m->number);
+        if (sent) {
+                m->is_sent = true;
+                disturb(m);
+        }
+        w_sim_return();
+        return sent ? 0 : -EAGAIN;
+}
+
+int w_os_signal_is_blocked(int tid, int signo)
+{
+        w_sim_call("signal is blocked");
+        const struct sim_m *m = m_of(tid);
+        int rc = w_sim_fails() ? -EMFILE : !m ? -ENOENT :
+                 m->is_struck || (m->mask.bits[0] & W_SIG_BIT(signo)) != 0;
+
+        w_sim_return();
+        return rc;
+}
+
+const char sim_handler_stack[1];
+
+int w_os_sight(int tid, struct w_os_sight *out)
+{
+        w_sim_call("sight");
+        const struct sim_m *m = m_of(tid);
+        int rc = w_sim_fails() ? -EMFILE : !m ? -ENOENT : 0;
+
+        if (m) {
+                bool waits = m->word || (!m->is_struck && (m->sleeps || m->joining));
+                bool for_ever = m->word && m->due_at == W_FOREVER;
+
+                *out = (struct w_os_sight){ .computes = !waits,
+                                            .goes_on = for_ever || (m->sleeps && w_sim_chance(512)),
+                                            .sp = m->is_struck ? sim_handler_stack : NULL };
+        }
+        w_sim_return();
+        return rc;
+}
+
+void w_os_code_learn(void)
+{
+}
+
+bool w_os_is_code(const void *addr)
+{
+        (void)addr;
+        return false;
+}
+
+bool w_os_is_return_address(const void *addr)
+{
+        (void)addr;
+        return false;
+}
+
+bool w_os_code_find(const void *addr, struct w_os_symbol *out)
+{
+        (void)addr, (void)out;
+        return false;
+}
+
+/* ---- Striking -------------------------------------------------------------------------------- */
+
+static void strike(struct sim_m *self, enum w_os_strike why)
+{
+        static const struct w_os_regs nowhere;
+        const char *call = self->call;
+
+        self->is_struck = true;
+        w_sim.on_preempt(&nowhere, why);
+        self->is_struck = false;
+        self->call = call;
+}
+
+void w_sim_strike(void)
+{
+        struct sim_m *self = w_sim.running;
+
+        if (self->is_struck || !w_sim.on_preempt || self->run < self->strikes_at - 1)
+                return;
+        W_SIM_LOG(self, NULL, "timer    strikes");
+        self->strikes_at = 0;
+        strike(self, W_STRIKE_TIMER);
+}
+
+void w_sim_strike_sent(void)
+{
+        struct sim_m *self = w_sim.running;
+
+        if (self->is_struck || !w_sim.on_preempt || is_blocked(self))
+                return;
+        W_SIM_LOG(self, NULL, "signal   strikes");
+        self->is_sent = false;
+        strike(self, W_STRIKE_SENT);
+}
+
+void w_sim_strike_at_step(void)
+{
+        const struct sim_m *self = w_sim.running;
+
+        if (self->call)
+                return;
+        if (self->strikes_at && w_sim_chance(STRIKES_AT_STEP))
+                w_sim_strike();
+        if (self->is_sent && w_sim_chance(SENT_STRIKES_AT_STEP))
+                w_sim_strike_sent();
+}

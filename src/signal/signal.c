@@ -1,0 +1,354 @@
+/* signal/signal.c - signals arrive in channels.
+ *
+ * Called by   user code (weft_signal), run (begin, end), the monitor (deliver).
+ * Protocols   owns signal; cites sysmon (sched/sysmon.c), note (base/note.c), chan (chan/chan.c).
+ *
+ * No user code runs in a handler: it leaves a bit and pokes the monitor, which sends the number to
+ * every channel that asked for it. A second signal of the same number before the monitor comes is
+ * the same one, as it is to the kernel.
+ *
+ * PROTOCOL signal
+ *
+ * Goal      every channel that asked for a signal is sent its number at least once after the last
+ *           arrival, if it has room; none is sent to a channel that is gone; the program's own
+ *           disposition is back once nobody wants the signal.
+ * Parties   handler (any thread, in the middle of anything); monitor; listener (makes, closes or
+ *           drops a channel); the end of the run.
+ * Words     pending: numbers that have arrived.   heard: those that channels want; dumps: those
+ *           that print the goroutines.   listeners, n_channels[]: under `lock`.
+ * Handler   1 nobody wants it: passed on   2 pending |= its bit   3 pokes the monitor [NT2]
+ * Monitor   1 takes its note [NT2]   2 bits := pending, pending := 0   3 lock; sends to each
+ *           listener what it wants of them, and gathers whom that wakes; unlock   4 wakes them
+ * Listener  begins: lock; heard |= bit, then the handler is installed, for each that nobody wanted
+ *           before; into listeners; unlock.  ends, told by its channel: lock; out of listeners;
+ *           for each that nobody wants any more: disposition back, then heard &= ~bit; unlock
+ * End       phase is ENDING already. lock; as if every channel ended; unlock. Who comes later finds
+ *           the phase under the lock and begins nothing
+ * Why none is lost   NT2: a take that finds a poke sees the bit; a poke that comes after the take
+ *           ends the monitor's next sleep. A bit that is set while the monitor is at step 2 or
+ *           later has its own poke, or one that has not been taken yet.
+ * Why none is sent to what is gone   the channel's last reference is dropped by somebody who tells
+ *           the listener before the record goes; that waits for the lock under which step 3 sends,
+ *           and only to channels whose listener is in the list.
+ * Context of the handler   it takes no lock and allocates nothing; the note is static.
+ * Rejected  a thread of its own (the monitor sleeps on a note anyway, and so no run has one thread
+ *           more); signalfd and sigwait (every thread of the program would have to block the
+ *           signal); counting arrivals (the kernel does not either).
+ * Tests     flow/test_signal.c, sim scenarios signal_*, mutants signal-*.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/assert.h"
+#include "base/records.h"
+#include "base/window.h"
+#include "chan/chan.h"
+#include "sched/deadlock.h"
+#include "sched/sched.h"
+#include "sched/sysmon.h"
+
+#include "weft.h"
+
+#include <errno.h>      /* ENOMEM */
+
+enum { N_SIGNALS = 64, CAPACITY = 16 };
+
+/* Key: l lock   i immutable */
+struct listener {
+        struct queue_node  free_link;   /* the pool's; first, see base/records.h */
+        struct chan_feeder feeder;      /* i */
+        struct chan       *chan;        /* i  no reference */
+        uint64_t           set;         /* l  0: not in the list */
+        struct list_node   link;        /* l  in listeners */
+};
+
+static struct {
+        struct lock      lock;          /* class signals */
+        bool             ready;         /* l  in this run */
+        struct records   records;       /* l  struct listener */
+        struct list_node listeners;     /* l */
+        uint32_t         n_channels[N_SIGNALS]; /* l  that want each */
+        w_atomic_u32     n_listeners;   /* l  read by anyone as a hint */
+        w_atomic_u64     heard, dumps;  /* stored under the lock, read by handlers */
+        w_atomic_u64     pending;       /* a  [NT2] */
+        struct run_end   at_end;
+} signals = { .lock = W_LOCK_INIT(signals) };
+
+/* ---- The handler ----------------------------------------------------------------------------- */
+
+/* True: it is to be passed on. What only prints the goroutines is. */
+static bool on_arrival(int sig)
+{
+        uint64_t bit = W_SIG_BIT(sig);
+        bool     heard = w_load_rlx(&signals.heard) & bit;        /* guarded: set before it came */
+
+        if (heard || (w_load_rlx(&signals.dumps) & bit)) {        /* guarded likewise */
+                w_or_rlx(&signals.pending, bit);                  /* guarded by NT2 */
+                W_WINDOW("signal-before-poke");
+                w_sysmon_poke();
+        }
+        return !heard;
+}
+
+/* ---- Who wants what -------------------------------------------------------------------------- */
+
+static bool is_wanted_locked(int sig)
+{
+        return signals.n_channels[sig - 1] ||
+               (w_load_rlx(&signals.dumps) & W_SIG_BIT(sig));     /* guarded by the lock */
+}
+
+static void unwant_locked(int sig)
+{
+        W_ASSERT(signals.n_channels[sig - 1] > 0);
+        if (--signals.n_channels[sig - 1] > 0)
+                return;
+        if (!is_wanted_locked(sig))
+                w_os_signal_release(sig);
+        w_and_rlx(&signals.heard, ~W_SIG_BIT(sig));               /* guarded by the lock */
+}
+
+static int want_locked(int sig)
+{
+        int rc = 0;
+
+        w_or_rlx(&signals.heard, W_SIG_BIT(sig));                 /* guarded by the lock */
+        if (!is_wanted_locked(sig))
+                rc = w_os_signal_catch(sig, on_arrival);
+        if (rc == 0)
+                signals.n_channels[sig - 1]++;
+        else
+                w_and_rlx(&signals.heard, ~W_SIG_BIT(sig));       /* guarded by the lock */
+        return rc;
+}
+
+/* The lowest of the set, out of it. */
+static int next_of(uint64_t *set)
+{
+        int sig = __builtin_ctzll(*set) + 1;
+
+        *set &= *set - 1;
+        return sig;
+}
+
+static void unwant_all_locked(uint64_t set)
+{
+        while (set)
+                unwant_locked(next_of(&set));
+}
+
+/* False: one of them cannot be caught, and nothing has changed. */
+static bool want_all_locked(uint64_t set)
+{
+        uint64_t done = 0;
+
+        for (uint64_t rest = set; rest;) {
+                int sig = next_of(&rest);
+
+                if (want_locked(sig) < 0) {
+                        unwant_all_locked(done);
+                        return false;
+                }
+                done |= W_SIG_BIT(sig);
+        }
+        return true;
+}
+
+/* ---- Listeners ------------------------------------------------------------------------------- */
+
+/* When the last thread of the run is gone. */
+static void free_all(void)
+{
+        w_records_destroy(&signals.records);
+        signals.ready = false;
+}
+
+static void set_up_locked(void)
+{
+        w_records_init(&signals.records, sizeof(struct listener));
+        w_list_init(&signals.listeners);
+        signals.at_end.free = free_all;
+        w_run_at_end(&signals.at_end);
+        signals.ready = true;
+}
+
+static void forget_locked(struct listener *l)
+{
+        if (!l->set)
+                return;
+        w_list_unlink(&l->link);
+        w_sub_rlx(&signals.n_listeners, 1);                       /* guarded by the lock */
+        unwant_all_locked(l->set);
+        l->set = 0;
+}
+
+/* Told by the channel, which is closed or about to go. */
+static void stop(struct chan_feeder *feeder)
+{
+        struct listener *l = W_CONTAINER_OF(feeder, struct listener, feeder);
+
+        w_lock(&signals.lock);
+        forget_locked(l);
+        w_records_put(&signals.records, l);
+        w_unlock(&signals.lock);
+}
+
+static struct listener *new_listener(struct chan *c)
+{
+        w_lock(&signals.lock);
+        if (!signals.ready)
+                set_up_locked();
+        struct listener *l = w_records_get(&signals.records);
+
+        w_unlock(&signals.lock);
+        if (!l)
+                return NULL;
+        l->feeder.stop = stop;
+        l->chan = c;
+        l->set = 0;
+        w_list_init(&l->link);
+        return l;
+}
+
+/* What has arrived before belongs to nobody, or to those who listen already. */
+static bool begin(struct listener *l, uint64_t set)
+{
+        w_lock(&signals.lock);
+        bool on = w_load_rlx(&w_run_phase) == RUN_ON;             /* guarded by the lock */
+
+        on = on && want_all_locked(set);
+        if (on) {
+                l->set = set;
+                w_list_push_back(&signals.listeners, &l->link);
+                w_add_rlx(&signals.n_listeners, 1);               /* guarded by the lock */
+        }
+        w_unlock(&signals.lock);
+        return on;
+}
+
+/* The channel knows its listener before the listener is known. */
+static struct chan *new_channel(uint64_t set)
+{
+        struct chan     *c = w_chan_new(sizeof(int), CAPACITY);
+        struct listener *l = c ? new_listener(c) : NULL;
+
+        if (l)
+                w_chan_feed(c, &l->feeder);
+        if (l && begin(l, set))
+                return c;
+        if (c)
+                w_chan_unref(c);
+        return NULL;
+}
+
+uint32_t w_signal_waits(void)
+{
+        return w_load_rlx(&signals.n_listeners);                  /* hint */
+}
+
+/* ---- Delivery -------------------------------------------------------------------------------- */
+
+/* What does not fit is dropped, and so is what comes after the close. */
+static void send_all(struct chan *c, uint64_t bits, struct queue *woken)
+{
+        while (bits) {
+                int sig = next_of(&bits);
+                int dropped = w_chan_try_send_gather(c, &sig, woken);
+
+                (void)dropped;
+        }
+}
+
+/* Under the lock, so that a channel whose last reference goes has to wait, and what was there
+ * before the signal was caught is back when the close or the drop returns. */
+static void send_to_all(uint64_t bits)
+{
+        struct queue woken = { 0 };
+
+        w_lock(&signals.lock);
+        if (signals.ready)
+                W_LIST_EACH(n, &signals.listeners) {
+                        struct listener *l = W_CONTAINER_OF(n, struct listener, link);
+
+                        send_all(l->chan, bits & l->set, &woken);
+                }
+        w_unlock(&signals.lock);
+        W_WINDOW("signal-before-ready");
+        w_ready_many(&woken);
+}
+
+/* Does not show itself. */
+static void dump(void *arg)
+{
+        (void)arg;
+        w_dump_hidden(2);
+}
+
+void w_signals_deliver(void)
+{
+        if (!w_load_rlx(&signals.pending))                        /* guarded by NT2 */
+                return;
+        uint64_t bits = w_xchg_rlx(&signals.pending, 0);          /* guarded by NT2 */
+
+        send_to_all(bits);
+        bits &= w_load_rlx(&signals.dumps) & ~w_load_rlx(&signals.heard);         /* hint */
+        if (bits && weft_go(dump, NULL) == -ENOMEM)
+                w_say("no memory to show the goroutines");
+}
+
+/* ---- The run --------------------------------------------------------------------------------- */
+
+/* Whoever waits for a signal does not wait in vain. */
+static bool may_come(void)
+{
+        return w_signal_waits() != 0;
+}
+
+static struct outside outside = { .may_wake = may_come };
+
+/* SIGQUIT: who cannot have it goes without, it is an aid. */
+void w_signals_run_begin(void)
+{
+        w_deadlock_except(&outside);
+        w_store_rlx(&signals.pending, 0);                         /* own word: nothing is caught */
+        if (w_sched.in_background || !w_sched.config.dump || w_os_signal_is_ignored(W_SIG_QUIT))
+                return;
+        w_lock(&signals.lock);
+        w_store_rlx(&signals.dumps, W_SIG_BIT(W_SIG_QUIT));       /* guarded by the lock */
+        if (w_os_signal_catch(W_SIG_QUIT, on_arrival) < 0)
+                w_store_rlx(&signals.dumps, 0);                   /* guarded by the lock */
+        w_unlock(&signals.lock);
+}
+
+static void stop_dumps_locked(void)
+{
+        if (!w_load_rlx(&signals.dumps))                          /* guarded by the lock */
+                return;
+        w_os_signal_release(W_SIG_QUIT);
+        w_store_rlx(&signals.dumps, 0);                           /* guarded by the lock */
+}
+
+void w_signals_run_ending(void)
+{
+        w_lock(&signals.lock);
+        if (signals.ready)
+                W_LIST_EACH(n, &signals.listeners)
+                        forget_locked(W_CONTAINER_OF(n, struct listener, link));
+        stop_dumps_locked();
+        w_unlock(&signals.lock);
+}
+
+/* ---- Public ---------------------------------------------------------------------------------- */
+
+W_EXPORT weft_chan *weft_signal(const sigset_t *set)
+{
+        if (!set || !w_guest_begin())
+                return NULL;
+        W_ENTER();
+        uint64_t     refused = w_os_signals_reserved() | W_SIG_BIT(w_preempt_signal());
+        uint64_t     bits = w_os_signals_of(set);
+        struct chan *c = bits && !(bits & refused) ? new_channel(bits) : NULL;
+
+        W_LEAVE();
+        w_guest_end();
+        return (weft_chan *)(void *)c;
+}
