@@ -1,0 +1,95 @@
+/* tests/unit/test_verdict.c - what a late monitor forgets about a thread, and what it does not.
+ *
+ * The thread that is judged is the one that judges: it is awake then, and has run what it says.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sched/verdict.h"
+
+#include "harness/test.h"
+#include "os_util.h"
+#include "sched/sched.h"
+
+#include "weft.h"
+
+enum { MS = 1000000, WINDOW_NS = 10 * MS };
+
+static struct m     me;
+static struct watch w;
+
+static void begin(void)
+{
+        int fd = w_os_use_open(w_os_tid());
+
+        if (fd < 0)
+                test_skip("no schedstat in /proc");
+        w_os_use_close(fd);
+        w_store_rlx(&me.tid, (uint32_t)w_os_tid());
+        w_sched.config.preempt = WEFT_PREEMPT_ALL;
+        w.m = &me;
+        w_verdict_forget(&w, w_os_now());
+}
+
+static int64_t run_time(void)
+{
+        struct w_os_use use = { 0 };
+        int             fd = w_os_use_open(w_os_tid());
+        int             rc = fd < 0 ? fd : w_os_use_read(fd, &use);
+
+        if (fd >= 0)
+                w_os_use_close(fd);
+        if (rc < 0)
+                test_skip("the kernel keeps no such figures");
+        return use.run;
+}
+
+static void compute(int64_t ns)
+{
+        for (int64_t until = run_time() + ns; run_time() < until;)
+                ;
+}
+
+/* The rest of a window, without running. */
+static enum absence judge(void)
+{
+        w_os_sleep_until(w.base_at + WINDOW_NS);
+        w_verdict_update(&w, w_os_now());
+        return w.verdict;
+}
+
+TEST(what_was_run_before_a_late_round_counts)
+{
+        begin();
+        w_verdict_update(&w, w_os_now());
+        compute(4 * MS);
+        w_verdict_rebase(&w, w_os_now());
+        CHECK_EQ(w.verdict, W_IS_NOT_KNOWN_YET);
+        w_os_sleep_until(w_os_now() + MS);      /* the kernel is asked once in that time */
+        w_verdict_update(&w, w_os_now());
+        compute(MS + MS / 2);
+        CHECK_EQ(judge(), W_IS_HOG);
+        w_verdict_rebase(&w, w_os_now());
+        CHECK_EQ(w.verdict, W_IS_HOG);
+        w_verdict_end(&me);
+}
+
+TEST(what_was_run_at_another_place_does_not)
+{
+        begin();
+        w_verdict_update(&w, w_os_now());
+        compute(6 * MS);
+        w_verdict_forget(&w, w_os_now());
+        w_os_sleep_until(w_os_now() + MS);
+        w_verdict_update(&w, w_os_now());
+        CHECK_EQ(judge(), W_IS_STARVED);
+        w_verdict_end(&me);
+}
+
+TEST(a_window_that_ends_is_told)
+{
+        begin();
+        CHECK_EQ(w_verdict_next(&w), W_FOREVER);
+        w_verdict_update(&w, w_os_now());
+        CHECK_EQ(w_verdict_next(&w), w.base_at + WINDOW_NS);
+        w_verdict_end(&me);
+}

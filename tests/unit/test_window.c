@@ -1,0 +1,57 @@
+/* tests/unit/test_window.c - race windows pause every thread that comes to one, or, by name, some.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/window.h"
+
+#include "base/thread.h"
+#include "harness/test.h"
+#include "os/os.h"
+
+#include <stdlib.h>
+
+#if defined(W_WINDOWS)
+static void pass(const char *windows)
+{
+        if (windows)
+                CHECK_EQ(setenv("WEFT_WINDOW", windows, 1), 0);
+        else
+                CHECK_EQ(unsetenv("WEFT_WINDOW"), 0);
+        W_WINDOW("here");
+}
+#endif
+
+/* What decides how long it is paused is drawn each time. */
+TEST(a_thread_that_is_not_wefts_is_paused)
+{
+#if defined(W_WINDOWS)
+        uint64_t *state = &w_os_guest()->window_rand;
+
+        CHECK(!w_self());
+        pass("there,nowhere");
+        CHECK_EQ(*state, 0);
+        pass("there,here");
+        uint64_t before = *state;
+
+        CHECK(before != 0);
+        pass(NULL);
+        CHECK(*state != before);
+#else
+        test_skip("no race windows in this build");
+#endif
+}
+
+TEST(a_thread_of_wefts_is_paused)
+{
+#if defined(W_WINDOWS)
+        struct thread self = { .id = 1 };
+
+        w_self_set(&self);
+        pass("here");
+        w_self_set(NULL);
+        CHECK(self.window_rand != 0);
+        CHECK_EQ(w_os_guest()->window_rand, 0);
+#else
+        test_skip("no race windows in this build");
+#endif
+}
