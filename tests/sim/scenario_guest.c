@@ -1,0 +1,182 @@
+/* tests/sim/scenario_guest.c - PROTOCOL guest: threads call weft while runs begin and end.
+ *
+ * Each of them, attached or not, goes in and out as fast as it can and looks, while it is in,
+ * whether the run is being taken down.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sim/sched_world.h"
+
+#include <errno.h>      /* ESHUTDOWN */
+
+enum { N_RUNS = 3, N_GUESTS = 3, N_VISITS = 25 };
+
+static struct worker guests[N_GUESTS];
+static bool          over, taken_down;          /* plain: simulated threads run one at a time */
+static uint32_t      n_in;                      /* guests in a call */
+static uint32_t      n_been;
+static w_atomic_u32  clock_hand;
+
+static void note_taking_down(void)
+{
+        taken_down = true;
+        SIM_CHECK(n_in == 0, "the run is taken down with %u calls under way", n_in);
+}
+
+static struct run_end hook = { .free = note_taking_down };
+
+static void nothing(void *arg)
+{
+        (void)arg;
+}
+
+/* ---- Guests ---------------------------------------------------------------------------------- */
+
+static void look_around(void)
+{
+        n_in++;
+        for (uint32_t n = sim_random(4); n > 0; n--)
+                (void)w_load_rlx(&clock_hand);          /* a step */
+        SIM_CHECK(!taken_down, "in a call, and the run is taken down");
+        n_in--;
+        n_been++;
+}
+
+/* As nested as real calls are. */
+static void visit(void)
+{
+        if (!w_guest_begin())
+                return;
+        if (sim_random(2) && w_guest_begin()) {
+                look_around();
+                w_guest_end();
+        }
+        look_around();
+        w_guest_end();
+}
+
+static void call(void)
+{
+        switch (sim_random(8)) {
+        case 0:
+                (void)weft_go(nothing, NULL);
+                break;
+        case 1:
+                (void)weft_sleep(sim_random(3000));
+                break;
+        case 2:
+                sim_work(sim_random(2000));
+                break;
+        default:
+                visit();
+        }
+}
+
+static void be_guest(void *arg)
+{
+        (void)arg;
+        foreign_begin();
+        for (uint32_t i = 0; i < N_VISITS || (!over && sim_random(8)); i++) {
+                if (sim_random(4) == 0)
+                        sim_random(3) ? weft_attach() : weft_detach();
+                call();
+        }
+        if (sim_random(2))
+                weft_detach();          /* else its end does */
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------ */
+
+static void first(void *arg)
+{
+        (void)arg;
+        w_run_at_end(&hook);
+        for (uint32_t i = sim_random(4); i > 0; i--)
+                (void)weft_go(nothing, NULL);
+        sim_work(sim_random(1u << (4 + sim_random(12))));
+        weft_yield();
+}
+
+/* No other thread can know of the run before the goroutine, which may be dropped, has the hook in
+ * place: so it is waited for. */
+static void in_background(void)
+{
+        weft_config cfg = { .procs = 1 + (int)sim_random(3), .stack_size = 16 << 10 };
+        int         rc = weft_start(&cfg);
+
+        if (rc < 0) {
+                SIM_CHECK(rc == -EAGAIN || rc == -ENOMEM || rc == -EBUSY, "start returned %d", rc);
+                return;
+        }
+        int64_t id = weft_go(first, NULL);
+
+        if (id > 0)
+                (void)weft_join(id);
+        rc = weft_stop();
+        SIM_CHECK(rc == 0, "stop returned %d", rc);
+}
+
+static void runs(void)
+{
+        over = taken_down = false;
+        n_in = n_been = 0;
+        for (uint32_t i = 0; i < N_GUESTS; i++)
+                worker_start(&guests[i], "guest", be_guest, NULL);
+        for (uint32_t i = 0; i < N_RUNS; i++) {
+                sched_work_may_wait = true;
+                taken_down = false;
+                if (sim_random(2))
+                        in_background();
+                else
+                        (void)sched_run(NULL, first);
+                if (sim_random(2))
+                        sim_work(sim_random(2000));
+        }
+        over = true;
+        for (uint32_t i = 0; i < N_GUESTS; i++)
+                worker_join(&guests[i]);
+}
+
+SIM_SCENARIO(guest_runs, "threads that are not weft's call in while runs begin and end", runs,
+             .max_steps = 2 * SCHED_MAX_STEPS)
+SIM_SCENARIO(guest_fenced, "the same where there is no membarrier", runs,
+             .no_membarrier = true, .max_steps = 2 * SCHED_MAX_STEPS)
+SIM_SCENARIO(guest_scarce, "the same, with threads, memory and membarrier scarce", runs,
+             .calls_fail = true, .max_steps = 2 * SCHED_MAX_STEPS)
+
+/* ---- Two who stop ---------------------------------------------------------------------------- */
+
+static uint32_t n_stopped;
+
+static void stop_it(void *arg)
+{
+        (void)arg;
+        foreign_begin();
+        sim_work(sim_random(500));
+        int rc = weft_stop();
+
+        SIM_CHECK(rc == 0 || rc == -ESHUTDOWN, "stop returned %d", rc);
+        n_stopped += rc == 0;
+}
+
+static void stops(void)
+{
+        weft_config cfg = { .procs = 1 + (int)sim_random(3), .stack_size = 16 << 10 };
+        int         rc = weft_start(&cfg);
+
+        SIM_CHECK(rc == 0, "start returned %d", rc);
+        n_stopped = 0;
+        for (uint32_t i = 0; i < 2; i++)
+                worker_start(&guests[i], "stopper", stop_it, NULL);
+        for (uint32_t i = 0; i < 3; i++) {
+                int64_t id = weft_go(nothing, NULL);
+
+                SIM_CHECK(id > 0 || id == -ESHUTDOWN, "weft_go returned %ld", (long)id);
+        }
+        for (uint32_t i = 0; i < 2; i++)
+                worker_join(&guests[i]);
+        SIM_CHECK(n_stopped == 1, "%u have stopped one run", n_stopped);
+}
+
+SIM_SCENARIO(guest_stops, "two threads stop a run in the background, and a third one calls in",
+             stops, .max_steps = SCHED_MAX_STEPS)

@@ -1,0 +1,486 @@
+/* tests/sim/scenario_hogs.c - PROTOCOL hogs: who computes takes turns with the others.
+ *
+ * Goroutines that compute without ever calling weft lose their Ps, their threads are held and get a
+ * P in their turn, while others sleep, block, stop the world and end. A watcher that belongs to
+ * nobody counts who runs beyond what the Ps allow.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sim/sched_world.h"
+
+enum { MS = 1000000, N_HOGS = 3, WORK_MS = 60, N_PINGS = 8 };
+
+static w_atomic_u32 n_pings, n_done, is_over;
+
+/* ---- Taking turns ---------------------------------------------------------------------------- */
+
+static void hog(void *arg)
+{
+        (void)arg;
+        sim_work((int64_t)WORK_MS * MS);
+        w_add_acqrel(&n_done, 1);
+}
+
+static void pinger(void *arg)
+{
+        (void)arg;
+        for (int i = 0; i < N_PINGS; i++) {
+                w_add_acqrel(&n_pings, 1);
+                SIM_CHECK(weft_sleep((int64_t)sim_random(4) * MS) == 0, "sleep");
+        }
+}
+
+static void check_nobody_was_said_to_block(void)
+{
+        for (int i = 0; i < W_BLOCKED_PLACES; i++)
+                SIM_CHECK(w_load_rlx(&w_sched.blocked_at[i]) == 0,
+                          "somebody who computes was said to block");
+}
+
+static void turns_first(void *arg)
+{
+        int64_t ids[N_HOGS + 1];
+
+        (void)arg;
+        w_store_rlx(&n_pings, 0);
+        w_store_rlx(&n_done, 0);
+        for (int i = 0; i < N_HOGS; i++)
+                ids[i] = sched_go(hog, NULL);
+        ids[N_HOGS] = sched_go(pinger, NULL);
+        sched_join(ids[N_HOGS]);
+        if (sim_random(3) == 0)
+                return;         /* while some of them are held */
+        for (int i = 0; i < N_HOGS; i++)
+                sched_join(ids[i]);
+        SIM_CHECK(w_load_acq(&n_done) == N_HOGS, "%u of the hogs are done", w_load_acq(&n_done));
+        SIM_CHECK(weft_check() == 0, "check");
+        SIM_CHECK(w_load_acq(&w_sched.n_held) == 0, "somebody is held still");
+        check_nobody_was_said_to_block();
+}
+
+static void turns_main(void)
+{
+        weft_config cfg = { .procs = 1 + (int)sim_random(2) };
+
+        sched_run_well(&cfg, turns_first);
+}
+
+SIM_SCENARIO(hogs_turns, "goroutines that compute are held and take turns", turns_main,
+             .max_steps = 4 * SCHED_MAX_STEPS)
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+static int64_t ended_at;
+
+/* In pieces: the signal strikes after each. */
+static void piecemeal(void *arg)
+{
+        (void)arg;
+        for (int i = 0; i < 2 * WORK_MS; i++)
+                sim_work(MS / 2);
+}
+
+static void end_first(void *arg)
+{
+        (void)arg;
+        for (int i = 0; i < N_HOGS; i++)
+                (void)sched_go(piecemeal, NULL);
+        SIM_CHECK(weft_sleep((int64_t)(20 + sim_random(60)) * MS) == 0, "sleep");
+        ended_at = w_os_now();
+}
+
+/* The end waits for those who compute, so nothing may keep them from it. */
+static void end_main(void)
+{
+        weft_config cfg = { .procs = 1 + (int)sim_random(2) };
+
+        sched_run_well(&cfg, end_first);
+        SIM_CHECK(w_os_now() - ended_at < 2 * (int64_t)WORK_MS * MS,
+                  "those who computed took %ld ns to end", (long)(w_os_now() - ended_at));
+}
+
+SIM_SCENARIO(hogs_end, "nobody is held when the run ends", end_main,
+             .max_steps = 4 * SCHED_MAX_STEPS)
+
+/* ---- With everything else -------------------------------------------------------------------- */
+
+static weft_chan *chan;
+
+static void some_work(void)
+{
+        sim_work((int64_t)(1 + sim_random(25)) * MS);
+}
+
+/* Ways to compute, to block and to come back. */
+static void mixed(void *arg)
+{
+        int v = 1;
+
+        (void)arg;
+        for (int i = 0; i < 3; i++) {
+                some_work();
+                switch (sim_random(8)) {
+                case 0: weft_yield(); break;
+                case 1: w_os_sleep_until(w_os_now() + 15 * MS); break;
+                case 2:
+                        weft_block_begin();
+                        some_work();
+                        weft_block_end();
+                        break;
+                case 3: (void)weft_check(); break;      /* the run may have ended */
+                case 4: SIM_CHECK(weft_sleep((int64_t)sim_random(5) * MS) == 0, "sleep"); break;
+                case 5: SIM_CHECK(weft_chan_send(chan, &v) == 0, "send"); break;
+                case 6: (void)weft_chan_try_recv(chan, &v); break;
+                default:
+                        weft_nopreempt_begin();
+                        some_work();
+                        weft_yield();
+                        some_work();
+                        weft_nopreempt_end();
+                        break;
+                }
+        }
+        w_add_acqrel(&n_done, 1);
+}
+
+static void mixed_first(void *arg)
+{
+        int64_t ids[N_HOGS];
+
+        (void)arg;
+        w_store_rlx(&n_done, 0);
+        chan = weft_chan_new(sizeof(int), 3 * N_HOGS);
+        for (int i = 0; i < N_HOGS; i++)
+                ids[i] = sched_go(mixed, NULL);
+        if (sim_random(4) == 0)
+                return;
+        for (int i = 0; i < N_HOGS; i++)
+                sched_join(ids[i]);
+        SIM_CHECK(w_load_acq(&n_done) == N_HOGS, "%u are done", w_load_acq(&n_done));
+        SIM_CHECK(weft_check() == 0, "check");
+}
+
+static void mixed_main(void)
+{
+        weft_config cfg = { .procs = 1 + (int)sim_random(3) };
+
+        sched_run_well(&cfg, mixed_first);
+}
+
+SIM_SCENARIO(hogs_mixed, "threads are held while others block, wait and stop the world", mixed_main,
+             .max_steps = 4 * SCHED_MAX_STEPS)
+
+/* ---- Who keeps its P ------------------------------------------------------------------------- */
+
+static w_atomic_u32 n_keeping;
+
+static void keep_for_a_while(void)
+{
+        SIM_CHECK(w_add_acqrel(&n_keeping, 1) == 0, "two keep the only P");
+        some_work();
+        SIM_CHECK(w_sub_acqrel(&n_keeping, 1) == 1, "two keep the only P");
+}
+
+/* One that has lost its P before waits for it, and no longer runs beside the others. */
+static void keeper(void *arg)
+{
+        int v;
+
+        (void)arg;
+        for (int i = 0; i < 3; i++) {
+                some_work();
+                if (sim_random(2))
+                        w_os_sleep_until(w_os_now() + 15 * MS);
+                weft_nopreempt_begin();
+                keep_for_a_while();
+                switch (sim_random(4)) {
+                case 0: weft_yield(); break;
+                case 1: SIM_CHECK(weft_sleep((int64_t)sim_random(5) * MS) == 0, "sleep"); break;
+                case 2: (void)weft_chan_try_recv(chan, &v); break;
+                default: weft_block_begin(), weft_block_end(); break;
+                }
+                keep_for_a_while();
+                weft_nopreempt_end();
+        }
+}
+
+static void keep_first(void *arg)
+{
+        int64_t ids[N_HOGS];
+
+        (void)arg;
+        w_store_rlx(&n_keeping, 0);
+        chan = weft_chan_new(sizeof(int), 1);
+        for (int i = 0; i < N_HOGS; i++)
+                ids[i] = sched_go(keeper, NULL);
+        for (int i = 0; i < N_HOGS; i++)
+                sched_join(ids[i]);
+}
+
+static void keep_main(void)
+{
+        weft_config cfg = { .procs = 1 };
+
+        sched_run_well(&cfg, keep_first);
+}
+
+SIM_SCENARIO(hogs_keep, "nobody runs beside who keeps the only P", keep_main,
+             .max_steps = 4 * SCHED_MAX_STEPS)
+
+/* ---- No more than there are Ps --------------------------------------------------------------- */
+
+enum { SAMPLES_MIN = 40, N_ENDLESS = 5 };
+
+static void endless(void *arg)
+{
+        (void)arg;
+        while (!w_load_acq(&is_over))
+                sim_work(MS / 2);
+}
+
+/* It loses its P while it blocks, and comes back for calls that need none. */
+static void endless_lost(void *arg)
+{
+        int v;
+
+        (void)arg;
+        w_os_sleep_until(w_os_now() + 30 * MS);
+        while (!w_load_acq(&is_over)) {
+                (void)weft_chan_try_recv(chan, &v);
+                for (int i = 0; i < 80 && !w_load_acq(&is_over); i++)
+                        sim_work(MS / 2);
+        }
+}
+
+/* Those in user code that are not held: the simulator has a CPU for each. */
+static uint32_t n_running(void)
+{
+        uint32_t n = 0;
+
+        W_LIST_EACH(node, &w_sched.all_m) {
+                struct m *mp = W_CONTAINER_OF(node, struct m, all_link);
+
+                n += w_mark_is_outside(w_load_acq(&mp->mark)) &&
+                     w_load_acq(&mp->grant) != W_GRANT_WAIT;
+        }
+        return n;
+}
+
+static void watcher(void *arg)
+{
+        uint32_t n = 0, n_over = 0;
+
+        (void)arg;
+        foreign_begin();
+        w_os_sleep_until(w_os_now() + 300 * MS);        /* until everyone has lost its P once */
+        for (; n < SAMPLES_MIN; n++) {
+                w_os_sleep_until(w_os_now() + 7 * MS);
+                w_lock(&w_sched.lock);
+                n_over += n_running() > w_n_procs();
+                w_unlock(&w_sched.lock);
+        }
+        SIM_CHECK(n_over * 5 < n, "in %u of %u samples more ran than there are Ps", n_over, n);
+        w_store_rel(&is_over, 1);
+}
+
+static void watch_endless(void (*fn)(void *), int n)
+{
+        struct worker thread;
+        int64_t       ids[N_ENDLESS];
+
+        w_store_rlx(&is_over, 0);
+        worker_start(&thread, "watcher", watcher, NULL);
+        for (int i = 0; i < n; i++)
+                ids[i] = sched_go(fn, NULL);
+        for (int i = 0; i < n; i++)
+                sched_join(ids[i]);
+        worker_join(&thread);
+        if (fn == endless)
+                check_nobody_was_said_to_block();
+}
+
+static void cap_first(void *arg)
+{
+        (void)arg;
+        watch_endless(endless, N_ENDLESS);
+}
+
+static void cap_main(void)
+{
+        weft_config cfg = { .procs = 1 };
+
+        sched_run_well(&cfg, cap_first);
+}
+
+SIM_SCENARIO(hogs_cap, "no more threads compute than there are Ps", cap_main,
+             .max_steps = 10 * SCHED_MAX_STEPS)
+
+/* Each has a P of its own, which nobody wants, until there is only one. */
+static void fewer_first(void *arg)
+{
+        struct worker thread;
+        int64_t       ids[2];
+
+        (void)arg;
+        w_store_rlx(&is_over, 0);
+        for (int i = 0; i < 2; i++)
+                ids[i] = sched_go(endless, NULL);
+        SIM_CHECK(weft_sleep((int64_t)sim_random(20) * MS) == 0, "sleep");
+        SIM_CHECK(weft_procs(1) == 3, "procs");
+        worker_start(&thread, "watcher", watcher, NULL);
+        for (int i = 0; i < 2; i++)
+                sched_join(ids[i]);
+        worker_join(&thread);
+}
+
+static void fewer_main(void)
+{
+        weft_config cfg = { .procs = 3 };
+
+        sched_run_well(&cfg, fewer_first);
+}
+
+SIM_SCENARIO(hogs_fewer, "nor if there are fewer Ps from now on", fewer_main,
+             .max_steps = 10 * SCHED_MAX_STEPS)
+
+/* ---- Beside a queue that is never empty ------------------------------------------------------ */
+
+static void busy(void *arg)
+{
+        (void)arg;
+        while (!w_load_acq(&is_over)) {
+                sim_work(MS / 4);
+                weft_yield();
+        }
+}
+
+static void compute_long(void *arg)
+{
+        (void)arg;
+        for (int i = 0; i < 160; i++)
+                sim_work(MS / 2);
+}
+
+/* It gets Ps in its turn; without, it would go on by itself after a while. */
+static void busy_first(void *arg)
+{
+        int64_t  ids[2];
+        uint32_t before = w_load_rlx(&w_sched.n_grants);
+
+        (void)arg;
+        w_store_rlx(&is_over, 0);
+        for (int i = 0; i < 2; i++)
+                ids[i] = sched_go(busy, NULL);
+        sched_join(sched_go(compute_long, NULL));
+        SIM_CHECK(w_load_rlx(&w_sched.n_grants) != before, "nobody who was held got a P");
+        w_store_rel(&is_over, 1);
+        for (int i = 0; i < 2; i++)
+                sched_join(ids[i]);
+}
+
+static void busy_main(void)
+{
+        weft_config cfg = { .procs = 1 };
+
+        sched_run_well(&cfg, busy_first);
+}
+
+SIM_SCENARIO(hogs_busy, "who is held gets its turn though others are always ready", busy_main,
+             .max_steps = 10 * SCHED_MAX_STEPS)
+
+static void lost_first(void *arg)
+{
+        (void)arg;
+        chan = weft_chan_new(sizeof(int), 1);
+        watch_endless(endless_lost, 3);
+}
+
+static void lost_main(void)
+{
+        weft_config cfg = { .procs = 1 };
+
+        sched_run_well(&cfg, lost_first);
+}
+
+SIM_SCENARIO(hogs_lost, "nor do those that came back without one for a call that needs none",
+             lost_main, .max_steps = 10 * SCHED_MAX_STEPS)
+
+/* ---- Beside an idle P ------------------------------------------------------------------------ */
+
+enum { BESIDE_SAMPLES = 200, BESIDE_MAX = 8 };  /* half a millisecond each */
+
+/* Mostly without a P, which it loses while it blocks; and with none in use the monitor sleeps. */
+static void compute_and_block(void *arg)
+{
+        int v;
+
+        (void)arg;
+        while (!w_load_acq(&is_over)) {
+                for (uint32_t i = 4 * sim_random(20); i > 0 && !w_load_acq(&is_over); i--)
+                        sim_work(MS / 2);
+                switch (sim_random(8)) {
+                case 0: SIM_CHECK(weft_sleep((int64_t)sim_random(25) * MS) == 0, "sleep"); break;
+                case 1: (void)weft_chan_try_recv(chan, &v); break;
+                case 2: (void)weft_check(); break;
+                case 3:
+                        weft_block_begin();
+                        w_os_sleep_until(w_os_now() + (int64_t)sim_random(20) * MS);
+                        weft_block_end();
+                        break;
+                default: w_os_sleep_until(w_os_now() + 35 * MS); break;
+                }
+        }
+}
+
+static bool is_held_beside_idle_locked(void)
+{
+        if (w_load_rlx(&w_sched.n_idle_p) == 0)
+                return false;
+        W_LIST_EACH(node, &w_sched.all_m)
+                if (w_load_acq(&W_CONTAINER_OF(node, struct m, all_link)->grant) == W_GRANT_WAIT)
+                        return true;
+        return false;
+}
+
+static void beside_watcher(void *arg)
+{
+        uint32_t n_in_a_row = 0;
+
+        (void)arg;
+        foreign_begin();
+        for (uint32_t i = 0; i < BESIDE_SAMPLES; i++) {
+                w_os_sleep_until(w_os_now() + MS / 2);
+                w_lock(&w_sched.lock);
+                n_in_a_row = is_held_beside_idle_locked() ? n_in_a_row + 1 : 0;
+                w_unlock(&w_sched.lock);
+                SIM_CHECK(n_in_a_row < BESIDE_MAX, "somebody is held beside an idle P");
+        }
+        w_store_rel(&is_over, 1);
+}
+
+static void beside_first(void *arg)
+{
+        struct worker thread;
+        int64_t       ids[N_HOGS];
+        int           n = 1 + (int)sim_random(N_HOGS);
+
+        (void)arg;
+        chan = weft_chan_new(sizeof(int), 1);
+        w_store_rlx(&is_over, 0);
+        worker_start(&thread, "watcher", beside_watcher, NULL);
+        for (int i = 0; i < n; i++)
+                ids[i] = sched_go(compute_and_block, NULL);
+        for (int i = 0; i < n; i++)
+                sched_join(ids[i]);
+        worker_join(&thread);
+}
+
+static void beside_main(void)
+{
+        weft_config cfg = { .procs = 1 + (int)sim_random(3) };
+
+        sched_run_well(&cfg, beside_first);
+}
+
+SIM_SCENARIO(hogs_beside, "nobody is held beside an idle P", beside_main,
+             .max_steps = 4 * SCHED_MAX_STEPS)

@@ -1,0 +1,286 @@
+/* tests/sim/scenario_pin.c - PROTOCOL pin: a locked goroutine runs on its thread, which runs
+ * nothing else.
+ *
+ * Goroutines lock and unlock their threads at any moment and do everything that goroutines do:
+ * wait, yield, sleep, spawn, stop the world, go out into regions; Ps are taken from them; some end
+ * locked, and half of the runs end while they are at it. Each looks, whenever it has been away,
+ * whether it is where it must be.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sim/ways_out.h"
+
+#include <errno.h>      /* EAGAIN and others */
+
+enum { N_WORKERS = 4, N_ROUNDS = 4, N_TAKES = 8 };
+
+static weft_chan   *chan;
+static weft_mutex   mutex;
+static w_atomic_u32 stop_taking;
+static int64_t      ids[N_WORKERS];
+
+static void short_while(void *arg)
+{
+        (void)arg;
+        if (sim_random(3))
+                sim_work(sim_random(1u << (1 + sim_random(10))));
+        else if (sim_random(20) == 0)
+                sim_work(12000000);
+}
+
+/* ---- The taker ------------------------------------------------------------------------------- */
+
+static void taker(void *arg)
+{
+        foreign_begin();
+        for (int i = 0; i < N_TAKES && !w_load_acq(&stop_taking); i++) {
+                short_while(arg);
+                sched_take_some();
+        }
+}
+
+/* ---- What they do ---------------------------------------------------------------------------- */
+
+static void brief(void *arg)
+{
+        struct pinned not = { 0, NULL };
+
+        check_place(&not);
+        short_while(arg);
+        weft_yield();
+        check_place(&not);
+}
+
+static void in_region(struct pinned *it)
+{
+        weft_block_begin();
+        if (sim_random(2))
+                lock_it(it);
+        short_while(NULL);
+        weft_yield();
+        if (sim_random(2))
+                unlock_it(it);
+        weft_block_end();
+}
+
+static void under_mutex(void)
+{
+        weft_mutex_lock(&mutex);
+        short_while(NULL);
+        weft_mutex_unlock(&mutex);
+}
+
+static void pass_a_value(void)
+{
+        int v = 1;
+
+        if (!chan)
+                return;         /* no memory */
+        SIM_CHECK(weft_chan_send(chan, &v) == 0, "send");
+        SIM_CHECK(weft_chan_recv(chan, &v) == 0 && v == 1, "received %d", v);
+}
+
+static void wait_for_child(void)
+{
+        weft_attr attr = { .flags = sim_random(2) ? WEFT_CHILD_FIRST : 0 };
+        int64_t   id = weft_go_with(&attr, brief, NULL);
+
+        SIM_CHECK(id > 0 || id == -ENOMEM || id == -ESHUTDOWN, "weft_go_with returned %ld",
+                  (long)id);
+        if (id > 0 && sim_random(2))
+                sched_join(id);
+}
+
+static void wake_another(void)
+{
+        (void)weft_unpark(ids[sim_random(N_WORKERS)]);
+        (void)weft_unpark(weft_id());
+        SIM_CHECK(weft_park() == 0, "park");
+}
+
+static void anything(struct pinned *it)
+{
+        switch (sim_random(10)) {
+        case 0: in_region(it); break;
+        case 1: SIM_CHECK(weft_blocking(short_while, NULL) == 0, "blocking"); break;
+        case 2: under_mutex(); break;
+        case 3: pass_a_value(); break;
+        case 4: (void)weft_check(); break;
+        case 5: SIM_CHECK(weft_sleep((int64_t)sim_random(5000)) == 0, "sleep"); break;
+        case 6: wait_for_child(); break;
+        case 7: wake_another(); break;
+        default: weft_yield(); break;
+        }
+}
+
+static void worker(void *arg)
+{
+        struct pinned it = { 0, NULL };
+
+        for (int i = 0; i < N_ROUNDS; i++) {
+                if (sim_random(2))
+                        lock_it(&it);
+                short_while(arg);
+                check_place(&it);
+                anything(&it);
+                check_place(&it);
+                if (sim_random(2))
+                        unlock_it(&it);
+        }
+        if (sim_random(4) == 0)
+                weft_exit();
+}
+
+static void start(void)
+{
+        weft_mutex free = WEFT_MUTEX_INIT;
+
+        mutex = free;
+        for (int i = 0; i < N_WORKERS; i++)
+                ids[i] = 0;
+        chan = weft_chan_new(sizeof(int), 2 * N_WORKERS);
+        for (int i = 0; i < N_WORKERS; i++)
+                ids[i] = sched_go(worker, NULL);
+}
+
+/* Half of the runs end without looking back; some have goroutine 1 locked, or end it so. */
+static void first(void *arg)
+{
+        struct m *mp = w_m();
+        bool      locked = sim_random(2);
+
+        if (locked)
+                weft_lock_thread();
+        start();
+        short_while(arg);
+        if (sim_random(8) == 0)
+                weft_exit();
+        if (sim_random(2))
+                return;
+        for (int i = 0; i < N_WORKERS; i++) {
+                sched_join(ids[i]);
+                SIM_CHECK(!locked || w_m() == mp, "goroutine 1 has left m0");
+        }
+        if (locked && sim_random(2))
+                weft_unlock_thread();
+        SIM_CHECK(weft_check() == 0, "check");
+}
+
+static void pin_main(void)
+{
+        weft_config cfg = { .procs = 1 + (int)sim_random(4) };
+
+        sched_run_well(&cfg, first);
+}
+
+SIM_SCENARIO(pin_any, "goroutines are locked to their threads, and end so", pin_main,
+             .max_steps = 2 * SCHED_MAX_STEPS)
+
+/* ---- And lose their Ps ----------------------------------------------------------------------- */
+
+static void first_with_taker(void *arg)
+{
+        struct worker thread;
+        bool          locked = sim_random(2);
+
+        if (locked)
+                weft_lock_thread();
+        worker_start(&thread, "taker", taker, NULL);
+        start();
+        for (int i = 0; i < N_WORKERS; i++)
+                sched_join(ids[i]);
+        SIM_CHECK(weft_check() == 0, "check");
+        w_store_rel(&stop_taking, 1);
+        short_while(arg);
+        worker_join(&thread);
+}
+
+static void taken_main(void)
+{
+        weft_config cfg = { .procs = 1 + (int)sim_random(4) };
+
+        w_store_rlx(&stop_taking, 0);
+        sched_run_well(&cfg, first_with_taker);
+}
+
+SIM_SCENARIO(pin_taken, "the same while Ps are taken", taken_main,
+             .max_steps = 2 * SCHED_MAX_STEPS)
+
+/* ---- Where threads are scarce ---------------------------------------------------------------- */
+
+static void scarce_main(void)
+{
+        weft_config cfg = { .procs = 1 + (int)sim_random(2) };
+
+        sched_work_may_wait = true;
+        int rc = sched_run(&cfg, first);
+
+        SIM_CHECK(rc == 0 || rc == -EAGAIN || rc == -ENOMEM || rc == -EBUSY,
+                  "weft_run_with returned %d", rc);
+}
+
+SIM_SCENARIO(pin_scarce, "the same where threads are refused now and then", scarce_main,
+             .calls_fail = true, .max_steps = 2 * SCHED_MAX_STEPS)
+
+/* ---- Somebody else is to create a thread ----------------------------------------------------- */
+
+enum { COMPUTE_NS = 60000000, RUN_WITHIN_NS = 5000000 };
+
+static w_atomic_u32 has_run;
+
+/* Its M computes on without it, and nobody needs it. */
+static void take_one_of(uint32_t i)
+{
+        sched_take(1u << i);
+}
+
+static void compute(void *arg)
+{
+        (void)arg;
+        sim_work(COMPUTE_NS);
+}
+
+static void note_run(void *arg)
+{
+        (void)arg;
+        w_store_rel(&has_run, 1);
+}
+
+/* The monitor rests for long by now, and nobody sleeps who could run it: it must be woken. */
+static void spawner(void *arg)
+{
+        (void)arg;
+        foreign_begin();
+        sim_work(COMPUTE_NS / 3 + sim_random(COMPUTE_NS / 3));
+        take_one_of(sim_random(2));
+        int64_t began = weft_now();
+
+        SIM_CHECK(weft_go(note_run, NULL) > 0, "weft_go");
+        while (!w_load_acq(&has_run))
+                w_os_sleep_until(w_os_now() + 100000);
+        SIM_CHECK(weft_now() - began < RUN_WITHIN_NS, "a thread came after %ld ns",
+                  (long)(weft_now() - began));
+}
+
+static void ask_first(void *arg)
+{
+        struct worker thread;
+
+        (void)arg;
+        worker_start(&thread, "spawner", spawner, NULL);
+        sched_go(compute, NULL);
+        weft_yield();
+        compute(arg);
+        worker_join(&thread);
+}
+
+static void ask_main(void)
+{
+        weft_config cfg = { .procs = 2 };
+
+        w_store_rlx(&has_run, 0);
+        sched_run_well(&cfg, ask_first);
+}
+
+SIM_SCENARIO(pin_ask, "the monitor creates a thread for one who may not", ask_main,
+             .max_steps = SCHED_MAX_STEPS)
