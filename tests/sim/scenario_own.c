@@ -1,0 +1,64 @@
+/* tests/sim/scenario_own.c - PROTOCOL own, one way alone: no scheduler, nobody waits, and so
+ * thousands of moments at which two of its steps can meet.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "net/desc.h"
+#include "net/poll.h"
+#include "sim/scenario.h"
+
+enum { N_ROUNDS = 12 };
+
+static struct desc desc;
+
+static void tell(uint32_t events)
+{
+        struct queue woken = { 0 };
+
+        w_lock(&desc.lock);
+        w_own_deliver_locked(&desc, events, &woken);
+        w_unlock(&desc.lock);
+        SIM_CHECK(woken.n == 0, "%u are woken, and nobody waits", woken.n);
+}
+
+static void make_desc(void)
+{
+        w_lock(&desc.lock);
+        w_own_begin_locked(&desc, W_OWN_MADE | W_OWN_TCP);
+        w_unlock(&desc.lock);
+}
+
+static void tell_end(void *arg)
+{
+        (void)arg;
+        sim_work(sim_random(1u << sim_random(7)));
+        tell(W_POLL_IN | W_POLL_HUP);
+}
+
+/* The bytes were told of when their end is. Who reads them gets less than it asks for, and may see
+ * nothing of the end; then that must be the next thing it hears of. */
+static void end_round(void)
+{
+        struct worker teller;
+
+        make_desc();
+        tell(W_POLL_IN);
+        worker_start(&teller, "teller", tell_end, NULL);
+        sim_work(sim_random(1u << sim_random(7)));
+        SIM_CHECK(w_poll_first(&desc, W_POLL_IN, true) == W_POLL_TRY_WOKEN, "bytes are forgotten");
+        w_own_dry(&desc, W_POLL_IN);
+        worker_join(&teller);
+        SIM_CHECK(w_poll_first(&desc, W_POLL_IN, true) == W_POLL_TRY_WOKEN, "an end is forgotten");
+}
+
+static void ends_main(void)
+{
+        w_lock_init(&desc.lock, W_LOCK_poll);
+        for (uint32_t i = 0; i < W_N_WAYS; i++)
+                w_list_init(&desc.ways[i].waits);
+        for (int i = 0; i < N_ROUNDS; i++)
+                end_round();
+}
+
+SIM_SCENARIO(own_ends, "bytes are read while it is told that they are the last", ends_main,
+             SIM_USUAL)

@@ -1,0 +1,151 @@
+/* tests/sim/scenario_poll_held.c - PROTOCOL poll, the holder: pipes that cannot be asked not to
+ * wait. A call that would have to is a failure of the run: see sim_make_wait.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sim/pipe_world.h"
+
+enum { N_WRITERS = 3, N_WRITTEN = 5, LONG_NS = 2000000, MOST_PARKS = 8 };
+
+static void waiting_pipe(int fds[2])
+{
+        sim_pipe(fds);
+        sim_make_wait(fds[0], 0);
+        sim_make_wait(fds[1], 0);
+}
+
+static void lines_main(void)
+{
+        pipe_lines(waiting_pipe);
+}
+
+SIM_SCENARIO(poll_held_lines, "bytes through pipes that wait", lines_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+static void foreign_main(void)
+{
+        pipe_foreign(waiting_pipe);
+}
+
+SIM_SCENARIO(poll_held_foreign, "one end of each pipe that waits is a thread's", foreign_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+static void share_main(void)
+{
+        pipe_share(waiting_pipe);
+}
+
+SIM_SCENARIO(poll_held_share, "several read one pipe that waits, one wants to know", share_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+static void hurry_main(void)
+{
+        pipe_hurry(waiting_pipe);
+}
+
+SIM_SCENARIO(poll_held_hurry, "reads of a pipe that waits with deadlines: no byte is lost",
+             hurry_main, .max_steps = SCHED_MAX_STEPS)
+
+static void next_main(void)
+{
+        pipe_next(waiting_pipe);
+}
+
+SIM_SCENARIO(poll_held_next, "news of a pipe that waits comes as who is first in line gives up",
+             next_main, .max_steps = SCHED_MAX_STEPS)
+
+static void close_main(void)
+{
+        pipe_close(waiting_pipe);
+}
+
+SIM_SCENARIO(poll_held_close, "weft_close while others read a pipe that waits", close_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+static int shared[2];
+
+static void write_five(void *arg)
+{
+        (void)arg;
+        for (uint32_t sent = 0; sent < N_WRITTEN;)
+                sent += write_some(shared[1], sent, N_WRITTEN);
+}
+
+/* There is room for all that they write only as this one reads. */
+static void writers_first(void *arg)
+{
+        int64_t       ids[N_WRITERS];
+        unsigned char buf[6];
+
+        (void)arg;
+        waiting_pipe(shared);
+        for (int i = 0; i < N_WRITERS; i++)
+                ids[i] = sched_go(write_five, NULL);
+        for (uint32_t n = 0; n < N_WRITERS * N_WRITTEN;) {
+                short_while();
+                ssize_t got = weft_read(shared[0], buf, 1 + sim_random(sizeof(buf)));
+
+                SIM_CHECK(got > 0, "read: %ld", (long)got);
+                n += (uint32_t)got;
+        }
+        for (int i = 0; i < N_WRITERS; i++)
+                sched_join(ids[i]);
+        close_well(shared[0]);
+        close_well(shared[1]);
+}
+
+static void writers_main(void)
+{
+        sched_run_well(NULL, writers_first);
+}
+
+SIM_SCENARIO(poll_held_writers, "several write to one pipe that waits", writers_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+/* ---- A call that takes its time -------------------------------------------------------------- */
+
+static uint64_t n_parks(void)
+{
+        weft_stats_t st = { .size = sizeof(st) };
+
+        SIM_CHECK(weft_stats(&st) == 0, "stats");
+        return st.parks_io;
+}
+
+static void read_one(void *arg)
+{
+        unsigned char c;
+
+        (void)arg;
+        SIM_CHECK(weft_read(shared[0], &c, 1) == 1, "read");
+}
+
+/* What one reads the other sees all the while: it sleeps until there is something for it. */
+static void slow_first(void *arg)
+{
+        uint64_t before = n_parks();
+        int64_t  ids[2];
+
+        (void)arg;
+        sim_pipe(shared);
+        sim_make_wait(shared[0], LONG_NS);
+        for (int i = 0; i < 2; i++)
+                ids[i] = sched_go(read_one, NULL);
+        for (int i = 0; i < 2; i++) {
+                write_tag(shared[1], 1);
+                SIM_CHECK(weft_sleep(LONG_NS + LONG_NS / 2) == 0, "sleep");
+        }
+        for (int i = 0; i < 2; i++)
+                sched_join(ids[i]);
+        SIM_CHECK(n_parks() - before <= MOST_PARKS, "%u parks", (unsigned)(n_parks() - before));
+        close_well(shared[0]);
+        close_well(shared[1]);
+}
+
+static void slow_main(void)
+{
+        sched_run_well(NULL, slow_first);
+}
+
+SIM_SCENARIO(poll_held_slow, "who waits for a call that takes its time sleeps", slow_main,
+             .max_steps = SCHED_MAX_STEPS)

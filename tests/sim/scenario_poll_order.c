@@ -1,0 +1,112 @@
+/* tests/sim/scenario_poll_order.c - PROTOCOL poll and PROTOCOL own: who has waited longest is
+ * served first, and who was woken in vain is still the first.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "harness/in_line.h"
+#include "sim/pipe_world.h"
+
+enum { N_READERS = 4 };
+
+static struct {
+        int          fds[2];
+        w_atomic_u32 n_served;
+        int64_t      served[N_READERS]; /* ids, in order */
+} world;
+
+static void read_one(void *arg)
+{
+        unsigned char c;
+        ssize_t       got = weft_read(world.fds[0], &c, 1);
+
+        (void)arg;
+        SIM_CHECK(got == 1, "read: %ld", (long)got);
+        world.served[w_load_rlx(&world.n_served)] = weft_id();    /* own word: one at a time */
+        w_add_acqrel(&world.n_served, 1);
+}
+
+static void nap(void)
+{
+        SIM_CHECK(weft_sleep(sim_random(SHORT_NS / 4)) == 0, "sleep");
+}
+
+static void await_in_line(uint32_t n)
+{
+        while (n_in_line(world.fds[0], W_WAY_IN) != n)
+                nap();
+}
+
+/* Until somebody is woken by it who is slower than this one. */
+static void steal_some(void)
+{
+        for (uint32_t n = sim_random(3); n > 0; n--) {
+                unsigned char c;
+
+                write_tag(world.fds[1], 0);
+                sim_work(sim_random(2u << sim_random(14)));
+                if (w_os_fd_read(world.fds[0], &c, 1) != 1)
+                        return;
+        }
+        write_tag(world.fds[1], 0);
+}
+
+static void serve_in_order(bool steals)
+{
+        int64_t ids[N_READERS];
+
+        w_store_rlx(&world.n_served, 0);
+        for (uint32_t i = 0; i < N_READERS; i++) {
+                ids[i] = sched_go(read_one, NULL);
+                await_in_line(i + 1);
+        }
+        for (uint32_t i = 0; i < N_READERS; i++) {
+                if (steals)
+                        steal_some();
+                else
+                        write_tag(world.fds[1], 0);
+                while (w_load_acq(&world.n_served) <= i)
+                        nap();
+                SIM_CHECK(world.served[i] == ids[i], "%ld is served before %ld",
+                          (long)world.served[i], (long)ids[i]);
+                await_in_line(N_READERS - 1 - i);
+        }
+        for (uint32_t i = 0; i < N_READERS; i++)
+                sched_join(ids[i]);
+        close_well(world.fds[0]);
+        close_well(world.fds[1]);
+}
+
+static void order_first(void *arg)
+{
+        (void)arg;
+        sim_pipe(world.fds);
+        serve_in_order(true);
+}
+
+static void order_main(void)
+{
+        weft_config cfg = { .procs = 1 + (int)sim_random(3) };
+
+        sched_run_well(&cfg, order_first);
+}
+
+SIM_SCENARIO(poll_order, "readers of one pipe are served in order, whatever is taken from them",
+             order_main, .max_steps = SCHED_MAX_STEPS)
+
+static void own_order_first(void *arg)
+{
+        (void)arg;
+        own_pipe(world.fds);
+        serve_in_order(false);
+}
+
+static void own_order_main(void)
+{
+        weft_config cfg = { .procs = 1 + (int)sim_random(3) };
+
+        sched_run_well(&cfg, own_order_first);
+}
+
+/* Told of one byte twice, two are woken for it, and which of them is quicker is up to the Ps. */
+SIM_SCENARIO(poll_own_order, "readers of one pipe of weft's are served in order", own_order_main,
+             .no_spurious = true, .max_steps = SCHED_MAX_STEPS)

@@ -1,0 +1,198 @@
+/* tests/sim/scenario_poll_own.c - PROTOCOL own: descriptors that the poller is told of once.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sim/pipe_world.h"
+
+#include <errno.h>      /* -Exxx */
+
+enum { N_WRITERS = 4, N_WRITTEN = 5 };
+
+/* ---- What other pipes do as well ------------------------------------------------------------- */
+
+static void lines_main(void)
+{
+        pipe_lines(own_pipe);
+}
+
+SIM_SCENARIO(poll_own_lines, "bytes through weft's own pipes, between sleeps", lines_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+static void foreign_main(void)
+{
+        pipe_foreign(own_pipe);
+}
+
+SIM_SCENARIO(poll_own_foreign, "one end of each of weft's pipes is a thread's", foreign_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+static void share_main(void)
+{
+        pipe_share(own_pipe);
+}
+
+SIM_SCENARIO(poll_own_share, "several read one pipe of weft's, one wants to know", share_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+static void hurry_main(void)
+{
+        pipe_hurry(own_pipe);
+}
+
+SIM_SCENARIO(poll_own_hurry, "reads of weft's pipes with deadlines: no byte is lost", hurry_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+static void next_main(void)
+{
+        pipe_next(own_pipe);
+}
+
+SIM_SCENARIO(poll_own_next, "news of weft's pipe comes as who is first in line gives up", next_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+/* The end is told while the news of the bytes is not taken up yet, and just as it is. */
+static void write_and_go(void *arg)
+{
+        struct line *l = arg;
+
+        (void)write_some(l->fds[1], 0, 1);
+        sim_work(sim_random(1u << (1 + sim_random(13))));
+        close_well(l->fds[1]);
+}
+
+static void ends_first(void *arg)
+{
+        (void)arg;
+        for (int i = 0; i < 3; i++) {
+                struct line l = { .n = 1 };
+
+                own_pipe(l.fds);
+                int64_t id = sched_go(write_and_go, &l);
+
+                sim_work(sim_random(1u << (1 + sim_random(13))));
+                read_all(&l);
+                sched_join(id);
+        }
+}
+
+static void ends_main(void)
+{
+        weft_config cfg = { .procs = 3 };
+
+        sched_run_well(&cfg, ends_first);
+}
+
+SIM_SCENARIO(poll_own_ends, "bytes and their end are told one after the other", ends_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+/* ---- Many at one end ------------------------------------------------------------------------- */
+
+/* Each byte but the last is written only once all before it have been read: nobody else will wake a
+ * reader that was forgotten. One who reads alone is not helped by another that comes to try. */
+static void pairs_first(void *arg)
+{
+        struct line l = { 0 };
+        int64_t     ids[2];
+        int         n_readers = 1 + (int)sim_random(2);
+
+        (void)arg;
+        own_pipe(l.fds);
+        for (int i = 0; i < n_readers; i++)
+                ids[i] = sched_go(read_some, &l);
+        for (uint32_t sent = 0, n = 2 + sim_random(5); sent < n;) {
+                sent += write_some(l.fds[1], sent, sent + 1 + sim_random(2));
+                while (w_load_rlx(&l.n_read) < sent)              /* counter */
+                        SIM_CHECK(weft_sleep(sim_random(SHORT_NS / 4)) == 0, "sleep");
+        }
+        close_well(l.fds[1]);
+        for (int i = 0; i < n_readers; i++)
+                sched_join(ids[i]);
+        close_well(l.fds[0]);
+}
+
+static void pairs_main(void)
+{
+        sched_run_well(NULL, pairs_first);
+}
+
+SIM_SCENARIO(poll_own_pair, "one reads, or two in turn: alone, in line, alone again", pairs_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+static int shared[2];
+
+static void write_five(void *arg)
+{
+        (void)arg;
+        for (uint32_t sent = 0; sent < N_WRITTEN;)
+                sent += write_some(shared[1], sent, N_WRITTEN);
+}
+
+/* Room is told of once, to the first of those who wait for it. */
+static void writers_first(void *arg)
+{
+        int64_t       ids[N_WRITERS];
+        unsigned char buf[6];
+
+        (void)arg;
+        sim_pipe(shared);
+        own_made(shared[1]);
+        for (int i = 0; i < N_WRITERS; i++)
+                ids[i] = sched_go(write_five, NULL);
+        for (uint32_t n = 0; n < N_WRITERS * N_WRITTEN;) {
+                short_while();
+                ssize_t got = weft_read(shared[0], buf, 1 + sim_random(sizeof(buf)));
+
+                SIM_CHECK(got > 0, "read: %ld", (long)got);
+                n += (uint32_t)got;
+        }
+        for (int i = 0; i < N_WRITERS; i++)
+                sched_join(ids[i]);
+        close_well(shared[0]);
+        close_well(shared[1]);
+}
+
+static void writers_main(void)
+{
+        sched_run_well(NULL, writers_first);
+}
+
+SIM_SCENARIO(poll_own_writers, "several write to one pipe of weft's", writers_main,
+             .max_steps = SCHED_MAX_STEPS)
+
+static void expect_broken(void *arg)
+{
+        unsigned char buf[6] = { 0 };
+        ssize_t       done;
+
+        (void)arg;
+        while ((done = weft_write(shared[1], buf, sizeof(buf))) > 0)
+                ;
+        SIM_CHECK(done == -EPIPE, "write: %ld", (long)done);
+}
+
+/* Nobody will ever read what they write, and there is no room. */
+static void broken_first(void *arg)
+{
+        int64_t ids[2];
+
+        (void)arg;
+        sim_pipe(shared);
+        own_made(shared[1]);
+        for (int i = 0; i < 2; i++)
+                ids[i] = sched_go(expect_broken, NULL);
+        short_while();
+        close_well(shared[0]);
+        for (int i = 0; i < 2; i++)
+                sched_join(ids[i]);
+        close_well(shared[1]);
+}
+
+static void broken_main(void)
+{
+        sched_run_well(NULL, broken_first);
+}
+
+SIM_SCENARIO(poll_own_broken, "the reader goes while others wait to write", broken_main,
+             .max_steps = SCHED_MAX_STEPS)
