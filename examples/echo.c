@@ -1,0 +1,31 @@
+/* echo.c - sends back what it gets, to as many as connect.
+ *
+ *   echo [ADDRESS]     127.0.0.1:7000 unless given; SIGINT and SIGTERM end it
+ */
+#include "server.h"
+
+/* Small, because there may be a hundred thousand of them. */
+static void serve(int fd, void *arg)
+{
+        char    bytes[1024];
+        ssize_t n;
+
+        (void)arg;
+        while ((n = weft_read(fd, bytes, sizeof(bytes))) > 0)
+                if (weft_write_all(fd, bytes, (size_t)n) < n)
+                        break;
+        weft_close(fd);
+}
+
+static const char usage[] =
+        "usage: echo [ADDRESS]\n"
+        "Sends back what it gets; listens on ADDRESS (127.0.0.1:7000; port 0: any that is free).\n";
+
+int main(int argc, char **argv)
+{
+        struct server s = { .program = "echo", .address = "127.0.0.1:7000", .serve = serve,
+                            .n_connections = 100000 };
+
+        server_arguments(&s, argc, argv, usage);
+        return server_run(&s);
+}
