@@ -66,13 +66,21 @@ def complaint(done):
     return f"{how}, {lines[0] or 'nothing said'}"
 
 
-def build_weft(build):
+def build_target(build, target, path):
     if not (build / "CMakeCache.txt").exists():
         raise Missing(f"{build} is not a configured build; `make build` makes one")
-    done = call(["cmake", "--build", str(build), "--target", "weft-bench"], BUILD_SECONDS)
+    done = call(["cmake", "--build", str(build), "--target", target], BUILD_SECONDS)
     if done.returncode != 0:
-        raise Broken(f"building weft-bench failed:\n{done.stdout}{done.stderr}")
-    return build / "bench" / "weft" / "weft-bench"
+        raise Broken(f"building {target} failed:\n{done.stdout}{done.stderr}")
+    return build / "bench" / path / target
+
+
+def build_weft(build):
+    return build_target(build, "weft-bench", "weft")
+
+
+def build_epoll(build):
+    return build_target(build, "epoll-bench", "echo")
 
 
 def build_go(build):
@@ -88,7 +96,9 @@ def build_go(build):
     return target
 
 
-BUILDERS = {"weft": build_weft, "go": build_go}
+BUILDERS = {"weft": build_weft, "go": build_go, "epoll": build_epoll}
+# As little as a program can do, in some rows; no peer that lacks the others.
+FLOORS = {"epoll"}
 
 
 def checked(text, workload, procs, n):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares weft with Go, workload by workload, in interleaved runs.
+"""Compares weft with Go, workload by workload, in interleaved runs; echo with a bare loop too.
 
 Within each row and number of Ps the programs take turns, run by run, and another one begins each
 round, so that a slow moment of the machine hits all of them. Runs with one P are held to one CPU.
@@ -53,6 +53,12 @@ ROWS = [
     Row("region", "region", 10_000_000, 1_000_000, procs=(1,)),
     Row("block", "block", 1_000, 200, procs=(1,), lower_is_better=False),
     Row("hog", "hog", 1_000, 200, procs=(1,)),
+    Row("resize", "resize", 2_000, 200, procs=(1,)),
+    Row("stop", "stop", 2_000, 200),
+    Row("echo-100", "echo-100", 200_000, 20_000, procs=(1,), lower_is_better=False),
+    Row("echo-1k", "echo-1k", 200_000, 20_000, procs=(1,), lower_is_better=False),
+    Row("echo-10k", "echo-10k", 200_000, 20_000, procs=(1,), lower_is_better=False),
+    Row("dial", "dial", 2_000, 200),
     Row("skynet", "skynet", 1_000_000, 100_000, mib=1500),
     Row("skynet-child-first", "skynet-child-first", 1_000_000, 100_000, fallback="skynet", mib=500),
     Row("parked", "parked", 100_000, 10_000, mib=1000),
@@ -158,7 +164,7 @@ def collect_programs(options):
             there[name] = programs.Program(name, path)
         except programs.Missing as reason:
             absent[name] = f"missing: {reason}"
-            failed |= name != REFERENCE
+            failed |= name != REFERENCE and name not in programs.FLOORS
         except programs.Broken as reason:
             absent[name] = f"broken: {reason}"
             failed = True
@@ -191,8 +197,9 @@ def run_once(program, cell, row, procs, n, options):
 
 def measure(row, procs, n, there, options):
     """All repetitions of one row; a program that fails is not asked again in this row."""
-    cells = {name: Cell(p.pick(row)) for name, p in there.items()}
-    order = list(there)
+    cells = {name: Cell(p.pick(row)) for name, p in there.items()
+             if p.pick(row) or name not in programs.FLOORS}
+    order = list(cells)
     for _ in range(options.reps):
         for name in order:
             if not cells[name].void():

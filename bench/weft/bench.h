@@ -56,6 +56,12 @@ bench_fn bench_wake;
 bench_fn bench_region;
 bench_fn bench_block;
 bench_fn bench_hog;
+bench_fn bench_resize;
+bench_fn bench_stop;
+bench_fn bench_echo_100;
+bench_fn bench_echo_1k;
+bench_fn bench_echo_10k;
+bench_fn bench_dial;
 
 /* Memory of this process in KiB, as the kernel counts it. */
 struct bench_memory {

@@ -44,6 +44,12 @@ static const struct workload workloads[] = {
         { "region", "ns per region", 10000000, 1, 1000000000, bench_region },
         { "block", "share of one P", 1000, 2, 60000, bench_block },
         { "hog", "us late, p99", 1000, 1, 60000, bench_hog },
+        { "resize", "us per change", 2000, 2, 1000000, bench_resize },
+        { "stop", "us, p99", 2000, 1, 1000000, bench_stop },
+        { "echo-100", "requests/s", 200000, 1, 1000000000, bench_echo_100 },
+        { "echo-1k", "requests/s", 200000, 1, 1000000000, bench_echo_1k },
+        { "echo-10k", "requests/s", 200000, 1, 1000000000, bench_echo_10k },
+        { "dial", "us, p99", 2000, 1, 100000, bench_dial },
         { "skynet", "ms", 1000000, 1, 10000000, bench_skynet },
         { "skynet-child-first", "ms", 1000000, 1, 10000000, bench_skynet_child_first },
 };

@@ -45,6 +45,11 @@ var workloads = []workload{
 	{"timer-churn", "ns per arm and stop", 1_000_000, 1, 1_000_000_000, runTimerChurn},
 	{"block", "share of one P", 1000, 2, 60_000, runBlock},
 	{"hog", "us late, p99", 1000, 1, 60_000, runHog},
+	{"resize", "us per change", 2000, 2, 1_000_000, runResize},
+	{"echo-100", "requests/s", 200_000, 1, 1_000_000_000, runEcho100},
+	{"echo-1k", "requests/s", 200_000, 1, 1_000_000_000, runEcho1k},
+	{"echo-10k", "requests/s", 200_000, 1, 1_000_000_000, runEcho10k},
+	{"dial", "us, p99", 2000, 1, 100_000, runDial},
 	{"skynet", "ms", 1_000_000, 1, 10_000_000, runSkynet},
 }
 
