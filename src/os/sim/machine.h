@@ -184,7 +184,9 @@ struct sim_net {
         struct sim_file  files[N_FILES];
         struct sim_pipe  pipes[N_PIPES];
         struct sim_known known[N_KNOWN];
+        uint32_t         known_end;     /* none is in use from here on */
         struct sim_socket sockets[N_SOCKETS];
+        uint32_t         sockets_end;   /* likewise */
         struct sim_list  lists[N_LISTS];
         uint32_t         fds_at_most;   /* for sockets; 0: N_FDS */
         uint32_t         last_port;

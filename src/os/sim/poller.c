@@ -27,7 +27,7 @@ static uint32_t news_of(const struct sim_known *k)
 static bool is_any_news(void)
 {
         w_sim_net_settle();
-        for (uint32_t i = 0; i < N_KNOWN; i++)
+        for (uint32_t i = 0; i < w_sim.net.known_end; i++)
                 if (news_of(&w_sim.net.known[i]))
                         return true;
         return false;
@@ -75,6 +75,11 @@ static bool is_end_of(const struct sim_file *file, const struct sim_pipe *pipe, 
         return file->pipe == pipe && file->writes == writes;
 }
 
+static const struct sim_known *known_end(void)
+{
+        return w_sim.net.known + w_sim.net.known_end;
+}
+
 static void mark(struct sim_known *k, bool concerned)
 {
         if (k->watched && concerned)
@@ -83,25 +88,25 @@ static void mark(struct sim_known *k, bool concerned)
 
 void w_sim_poller_mark(const struct sim_pipe *pipe, bool writes)
 {
-        for (struct sim_known *k = w_sim.net.known; k < w_sim.net.known + N_KNOWN; k++)
+        for (struct sim_known *k = w_sim.net.known; k < known_end(); k++)
                 mark(k, k->file && is_end_of(k->file, pipe, writes));
 }
 
 void w_sim_poller_mark_socket(const struct sim_socket *s)
 {
-        for (struct sim_known *k = w_sim.net.known; k < w_sim.net.known + N_KNOWN; k++)
+        for (struct sim_known *k = w_sim.net.known; k < known_end(); k++)
                 mark(k, k->file && k->file->socket == s);
 }
 
 void w_sim_poller_mark_child(const struct sim_child *child)
 {
-        for (struct sim_known *k = w_sim.net.known; k < w_sim.net.known + N_KNOWN; k++)
+        for (struct sim_known *k = w_sim.net.known; k < known_end(); k++)
                 mark(k, k->file && k->file->child == child);
 }
 
 void w_sim_poller_lose(const struct sim_file *file)
 {
-        for (uint32_t i = 0; i < N_KNOWN; i++)
+        for (uint32_t i = 0; i < w_sim.net.known_end; i++)
                 if (w_sim.net.known[i].file == file)
                         w_sim.net.known[i].file = NULL;
 }
@@ -136,8 +141,9 @@ void w_os_poller_close(struct w_os_poller *poller)
         w_sim_call("poller close");
         SIM_CHECK(w_sim.net.is_open, "a poller is closed that was not open");
         w_sim.net.is_open = w_sim.net.rings = false;
-        for (uint32_t i = 0; i < N_KNOWN; i++)
+        for (uint32_t i = 0; i < w_sim.net.known_end; i++)
                 w_sim.net.known[i].file = NULL;
+        w_sim.net.known_end = 0;
         w_sim_return();
 }
 
@@ -153,7 +159,11 @@ static struct sim_known *find_known(const struct sim_file *file, int fd)
 
 static void set_known(struct sim_known *k, struct sim_known to)
 {
+        uint32_t end = (uint32_t)(k - w_sim.net.known) + 1;
+
         *k = to;
+        if (end > w_sim.net.known_end)
+                w_sim.net.known_end = end;
         W_SIM_LOG(w_sim.running, NULL, "poller   armed for %d, events %x, seq %u", to.fd, to.events,
                   to.seq);
         w_sim_poller_tell();

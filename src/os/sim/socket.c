@@ -47,6 +47,8 @@ static struct sim_socket *new_socket(void)
                 if (s->state != S_FREE)
                         continue;
                 *s = (struct sim_socket){ .state = S_FRESH, .due_at = W_FOREVER };
+                if (i >= w_sim.net.sockets_end)
+                        w_sim.net.sockets_end = i + 1;
                 return s;
         }
         sim_fail("too many sockets");
@@ -109,7 +111,7 @@ static void decide(struct sim_socket *s)
 
 void w_sim_net_settle(void)
 {
-        for (uint32_t i = 0; i < N_SOCKETS; i++) {
+        for (uint32_t i = 0; i < w_sim.net.sockets_end; i++) {
                 struct sim_socket *s = &w_sim.net.sockets[i];
 
                 if (s->state == S_CONNECTING && s->due_at <= w_sim.now)
@@ -121,7 +123,7 @@ int64_t w_sim_net_due(void)
 {
         int64_t due = W_FOREVER;
 
-        for (uint32_t i = 0; i < N_SOCKETS; i++) {
+        for (uint32_t i = 0; i < w_sim.net.sockets_end; i++) {
                 const struct sim_socket *s = &w_sim.net.sockets[i];
 
                 if (s->state == S_CONNECTING && s->due_at < due)
