@@ -26,9 +26,14 @@ if(NOT err MATCHES "ring_claim_first --seed ([0-9]+) --log")
 endif()
 set(bad_seed ${CMAKE_MATCH_1})
 
-# Two replays of one seed, in two processes at different addresses, are equal byte for byte.
+# Two replays of one seed, in two processes, are equal byte for byte. An emulator does not let a
+# program choose where it lies, and in some scenarios that matters.
+set(where_it_lies "resize_timers 2" "resize_timers 6" "world_all 5")
+if(EMULATOR)
+  set(where_it_lies "")
+endif()
 foreach(case "note 7" "ring 11" "faults 2" "sched_stop 5" "sync_cond 5" "poll_next 3"
-    "ring_claim_first ${bad_seed}")
+    ${where_it_lies} "ring_claim_first ${bad_seed}")
   separate_arguments(case)
   list(GET case 0 scenario)
   list(GET case 1 seed)
