@@ -16,7 +16,7 @@
  *           it
  *           5 n_spinning 0 -> 1, take an idle P under the lock, start a thread that looks; no idle
  *           P
- *             any more: need_spinning := 1 under the lock, n_spinning - 1
+ *             any more, or no thread: need_spinning := 1 under the lock, n_spinning - 1
  *           of many, with a P (sched/ready.c): 1 under the lock as many as there are idle Ps to the
  *           global queue, those Ps taken   2 the others to the own ring, what does not fit to the
  *           global queue   3 a thread for each P taken, not a looker: it has work   4 acts as a

@@ -284,3 +284,53 @@ static void ask_main(void)
 
 SIM_SCENARIO(pin_ask, "the monitor creates a thread for one who may not", ask_main,
              .max_steps = SCHED_MAX_STEPS)
+
+/* ---- The request is dropped ------------------------------------------------------------------ */
+
+enum { N_TURNS = 6 };
+
+/* Its child waits in the queue of its P, and it gives nobody a turn. */
+static void keep_a_child(void *arg)
+{
+        (void)arg;
+        sched_go(brief, NULL);
+        sim_work(COMPUTE_NS);
+}
+
+/* Who takes the other P wants a looker for the child, and may not create a thread for it. */
+static void ask_often(void *arg)
+{
+        (void)arg;
+        foreign_begin();
+        for (int i = 0; i < N_TAKES; i++) {
+                sim_work(sim_random(1000));
+                take_one_of(sim_random(2));
+        }
+}
+
+/* Goroutine 1 has its P back before the monitor comes to it, and gives it up soon: I10. */
+static void dropped_first(void *arg)
+{
+        struct worker thread;
+
+        (void)arg;
+        worker_start(&thread, "asker", ask_often, NULL);
+        int64_t id = sched_go(keep_a_child, NULL);
+
+        for (int i = 0; i < N_TURNS; i++) {
+                sim_work(sim_random(1000));
+                weft_yield();
+        }
+        sched_join(id);
+        worker_join(&thread);
+}
+
+static void dropped_main(void)
+{
+        weft_config cfg = { .procs = 2 };
+
+        sched_run_well(&cfg, dropped_first);
+}
+
+SIM_SCENARIO(pin_dropped, "a request for a thread is dropped, and what it was for is found",
+             dropped_main, .max_steps = SCHED_MAX_STEPS)
