@@ -178,13 +178,14 @@ static void read_clock(struct p *pp)
 struct g *w_find(struct m *mp)
 {
         for (;;) {
-                while (w_load_rlx(&w_sched.stopping))             /* hint */
+                while (w_load_rlx(&w_sched.stopping) && !w_stop_may_wait(mp))     /* hint */
                         if (!w_stop_here(mp))
                                 return NULL;
                 read_clock(mp->p);
                 struct g *gp = try_sources(mp);
 
                 if (gp) {
+                        mp->p->looks_first = false;
                         if (mp->spinning)
                                 w_spin_end_found(mp);
                         return gp;

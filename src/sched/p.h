@@ -94,6 +94,7 @@ struct p {
         struct watch       watch;       /* the monitor's own */
         struct m          *taken_from;  /* s  who had it, while the world is stopped; or NULL */
         bool               owed_spinning;       /* o  the thread that is owed is to look for work */
+        bool               looks_first;         /* o  it has run nobody since the world started */
 
         w_atomic_u32       attention;   /* a  hint: set of enum p_attention */
         uint32_t           tick;        /* o  schedules that did not inherit their slice */

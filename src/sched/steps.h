@@ -198,7 +198,9 @@ int w_procs_found(void);
  * thread has been left behind: it goes out. May switch. */
 W_MUST_CHECK bool w_world_stop(void);
 void w_world_start(void);
-/* For an M that found `stopping`: gives up its P and sleeps; as w_thread_sleep. */
+/* For an M that found `stopping`: true if it may look for somebody to run once more. */
+bool w_stop_may_wait(struct m *mp);
+/* Else: gives up its P and sleeps; as w_thread_sleep. */
 bool w_stop_here(struct m *mp);
 void w_p_give_up_locked(struct p *pp);
 /* The run is to end: everyone stops for good. */

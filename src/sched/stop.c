@@ -16,27 +16,29 @@
  *           3 the count is not 0: sleeps on `stopped`, for 100 us at most; again from 2.
  *           A goroutine whose own thread has been left behind meanwhile gives up instead
  * M         at its next visit to g0 (the attention word sends it there; the search looks at
- *           stopping first): lock; drop its count of looking; P -> STOPPED, n_to_stop - 1; last:
- *           wake the stopper; into the list of idle Ms, so that the start finds a thread for every
- *           P and has to create none but in the place of m0; unlock; sleep as any M without a P
+ *           stopping first): 1 its P has run nobody since the last start: looks for work once, else
+ *           stop after stop would keep everyone else from running   2 lock; drop its count of
+ *           looking; P -> STOPPED, n_to_stop - 1; last: wake the stopper; into the list of idle Ms,
+ *           so that the start finds a thread for every P and has to create none but in the place of
+ *           m0; unlock; sleep as any M without a P
  * Start     lock: stopping := 0; a P that was taken goes back to its M if that is still where it
  *           was; others with work get a thread, those without go to the idle list; wake one
  * Why nobody slips through   an M gets a P only under sched.lock with stopping = 0, or from a P
- * that
- *           was in transit before (thread.c), which it brings here at its first look. Whoever
- *           leaves a P idle does so under the lock and sees stopping.
- * Why the stopper does not wait for ever   who is inside comes to g0, and from who is outside the P
- *           is taken at some sweep. Not any more once the end of the run has left it behind, P and
- *           all (PROTOCOL left, sched/left.c): nobody asks one whose flag is ABANDONED. But the
- *           ender sets the flags of all in one stretch under sched.lock, the stopper's among them,
- *           and then waits for the stopper, which is inside. No other stopper can meet that: the
- *           ender has waited for the monitor and for threads that are not weft's before.
+ *           that was in transit before (thread.c), which it brings here at its first look or the
+ *           one after. Whoever leaves a P idle does so under the lock and sees stopping.
+ * Why the stopper does not wait for ever   who is inside comes to g0, looks for work once at most;
+ *           from who is outside the P is taken at some sweep. Not any more once the end of the run
+ *           has left it behind, P and all (PROTOCOL left, sched/left.c): nobody asks one whose flag
+ *           is ABANDONED. But the ender sets the flags of all in one stretch under sched.lock, the
+ *           stopper's among them, and then waits for the stopper, which is inside. No other stopper
+ *           can meet that: the ender has waited for the monitor and for threads that are not weft's
+ *           before.
  * Not stopped   user code whose P was taken runs on, as do threads that are not weft's: what they
  *           do to the queues they do under sched.lock. The former can be stopped next, PROTOCOL
  *           freeze (sched/freeze.c).
  * Rejected  a barrier per goroutine (there may be a million).
- * Tests     flow/test_inside.c, flow/test_world.c, sim scenarios sched_stop, sched_end, take_stop,
- *           left_stopper; mutants take-stop-does-not-sweep, left-stopper-goes-on.
+ * Tests     flow/test_inside.c, flow/test_world.c, sim scenarios sched_stop*, sched_end, take_stop,
+ *           left_stopper; mutants stop-at-once, take-stop-does-not-sweep, left-stopper-goes-on.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -202,6 +204,7 @@ static struct p *restart_locked(struct p *pp, struct p *with_work)
         }
         if (w_give_back_locked(pp))
                 return with_work;
+        pp->looks_first = true;
         if (w_p_has_no_work(pp)) {
                 w_idle_p_put_locked(pp);
                 return with_work;
@@ -227,6 +230,18 @@ void w_world_start(void)
         w_threads_for(with_work);
         w_unlock(&w_sched.stop_lock);
         w_wake_one();
+}
+
+bool w_stop_may_wait(struct m *mp)
+{
+        if (W_LIKELY(!mp->p->looks_first))
+                return false;
+        mp->p->looks_first = false;
+        w_lock(&w_sched.lock);
+        bool ending = w_sched.ending;
+
+        w_unlock(&w_sched.lock);
+        return !ending;
 }
 
 bool w_stop_here(struct m *mp)

@@ -50,7 +50,6 @@
 #include <errno.h>      /* ENOMEM */
 #include <string.h>
 
-
 /* ---- Records --------------------------------------------------------------------------------- */
 
 static struct m *m_new_locked(void)
@@ -181,9 +180,8 @@ static struct m *take_m0_locked(void)
 }
 
 /* The P that a thread was started for goes back; who has work will try again. After a stop the P
- * may have work itself: everyone who runs will find it in the global queue. A looker was wanted, and
- * what it would have found may be in another P's queue: if this P is in use by the time a thread is
- * to be had, whoever next gives one up has to know. */
+ * may have work itself: everyone who runs will find it in the global queue. What a looker would
+ * have found may be in the queue of another P: who next gives one up has to know. */
 void w_thread_owe_locked(struct p *pp, bool spinning, enum thread_owed why)
 {
         if (spinning) {

@@ -257,3 +257,37 @@ TEST(who_computes_has_its_p_back_after_a_stop)
         test_set_dump(sched_dump);
         CHECK_EQ(weft_run_with(&cfg, main_spins, NULL), 0);
 }
+
+/* ---- Stop after stop ------------------------------------------------------------------------- */
+
+enum { N_STOPPING = 3, N_TURNS = 100 };
+
+static void stops_on_and_on(void *arg)
+{
+        (void)arg;
+        while (!w_load_acq(&is_over)) {
+                CHECK_EQ(weft_check(), 0);
+                weft_yield();
+        }
+}
+
+static void nothing(void *arg)
+{
+        (void)arg;
+}
+
+static void main_between_stops(void *arg)
+{
+        (void)arg;
+        w_store_rel(&is_over, 0);
+        for (int i = 0; i < N_STOPPING; i++)
+                (void)sched_go(stops_on_and_on, NULL);
+        for (int i = 0; i < N_TURNS; i++)
+                CHECK_EQ(weft_join(sched_go(nothing, NULL)), 0);
+        w_store_rel(&is_over, 1);
+}
+
+TEST(who_stops_on_and_on_keeps_nobody_from_running)
+{
+        sched_run(main_between_stops, NULL);
+}

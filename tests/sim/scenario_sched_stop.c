@@ -166,6 +166,35 @@ static void ending_main(void)
 SIM_SCENARIO(sched_end, "goroutine 1 returns while others run and stop the world", ending_main,
              .max_steps = SCHED_MAX_STEPS)
 
+/* ---- Stop after stop ------------------------------------------------------------------------- */
+
+enum { N_TURNS = 4 };
+
+static void few_turns(void *arg)
+{
+        (void)arg;
+        for (int i = 0; i < N_TURNS; i++)
+                weft_yield();
+}
+
+static void storm_first(void *arg)
+{
+        for (uint32_t i = 0; i < N_STOPPERS; i++)
+                (void)sched_go(stop_for_ever, NULL);
+        int64_t id = sched_go(few_turns, NULL);
+
+        few_turns(arg);
+        sched_join(id);
+}
+
+static void storm_main(void)
+{
+        sched_run_well(NULL, storm_first);
+}
+
+SIM_SCENARIO(sched_stop_storm, "who stops the world again and again keeps nobody from running",
+             storm_main, .max_steps = SCHED_MAX_STEPS)
+
 /* ---- Threads that weft does not know go on after the end ------------------------------------- */
 
 static void brief_park(void *arg)

@@ -183,7 +183,7 @@ static void stuck(void *arg)
         weft_block_begin();
         while (!w_load_acq(&go_on) && w_sched.retry_pause < OFTEN_ENOUGH_NS)
                 w_os_sleep_until(w_os_now() + STUCK_NS);
-        w_store_rel(&go_on, 1);         /* for all: the pause is short again once there is a thread */
+        w_store_rel(&go_on, 1);         /* for all: with a thread the pause is short again */
         weft_block_end();
 }
 
