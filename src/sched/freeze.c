@@ -292,7 +292,8 @@ void w_freeze_begin(struct freeze *f)
 
                 if (now >= limit)
                         break;
-                (void)w_os_futex_wait(&w_sched.n_answers, n_answers, now + pause);
+                if (w_os_futex_wait(&w_sched.n_answers, n_answers, now + pause) == 0)
+                        continue;       /* they do answer: no reason to come more seldom */
                 pause = pause < LAST_PAUSE_NS ? 2 * pause : pause;
         }
         give_up(f);
