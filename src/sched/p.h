@@ -33,6 +33,7 @@ struct watch {
         struct m       *m;
         uint32_t        mark;
         int64_t         since;          /* for how long it has been so */
+        int64_t         came_at;        /* likewise, also what a late round makes one forget */
         bool            suspect;        /* long enough, and somebody needs its P */
         bool            has_base;
         int64_t         held_by;        /* by when it should be held; 0: it was not asked */

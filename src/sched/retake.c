@@ -96,6 +96,7 @@ static void look_at(struct p *pp, int64_t now)
                 w->nopreempt_no = 0;    /* each M counts its own */
         w->m = mp;
         w->mark = mark;
+        w->came_at = now;
 }
 
 /* The end of a window is not to be slept through: others wait. In the past: it was judged. */
@@ -209,7 +210,7 @@ static bool is_to_give(const struct p *pp, int64_t now)
 {
         return w_load_rlx(&pp->attention) & W_ATTENTION_GIVE &&   /* hint */
                !(pp->watch.mark & (W_MARK_REGION | W_MARK_NOPREEMPT)) &&
-               now - pp->watch.since < SLICE_NS;
+               now - pp->watch.came_at < SLICE_NS;
 }
 
 /* ---- Suspects -------------------------------------------------------------------------------- */
