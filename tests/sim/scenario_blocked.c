@@ -106,6 +106,33 @@ static void why_main(void)
 SIM_SCENARIO(blocked_why, "who blocks loses its P, who computes may, who gets no CPU does not",
              why_main, .max_steps = SCHED_MAX_STEPS)
 
+/* ---- A late monitor -------------------------------------------------------------------------- */
+
+static void late_first(void *arg)
+{
+        (void)arg;
+        w_store_rlx(&n_beside, 0);
+        int64_t id = weft_go(beside, NULL);
+
+        sim_cpus_are_scarce(30 * MS);
+        starve(AWAY_NS);
+        uint32_t n = w_load_acq(&n_beside);
+
+        sim_cpus_are_scarce(0);
+        SIM_CHECK(n == 0, "who got no CPU has lost its P");
+        sched_join(id);
+}
+
+static void late_main(void)
+{
+        weft_config cfg = { .procs = 1, .preempt = WEFT_PREEMPT_ALL };
+
+        sched_run_well(&cfg, late_first);
+}
+
+SIM_SCENARIO(blocked_late, "who gets no CPU keeps its P although the monitor gets none either",
+             late_main, .max_steps = SCHED_MAX_STEPS)
+
 /* ---- How soon -------------------------------------------------------------------------------- */
 
 static int64_t turn_at;
