@@ -126,7 +126,7 @@ def test_broken_peers_leave_nothing(socks5, echo):
         before = proxy.descriptors()
         for _ in range(30):
             once()
-        proxy.await_descriptors(before + 2)     # the poller's own
+        proxy.await_descriptors(before)
 
 
 def test_usage_is_told(socks5, _):
