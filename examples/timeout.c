@@ -34,7 +34,7 @@ static void start(void *result)
 
         if (!items)
                 return;
-        weft_scope_open(&scope, WEFT_MS(500));
+        weft_scope_open(&scope, WEFT_MS(1500));
         weft_scope_go(&scope, produce, weft_untyped(items));
         while ((rc = weft_recv(items, &item)) == 0)
                 printf("item %d\n", item);
