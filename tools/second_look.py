@@ -12,7 +12,7 @@ import subprocess
 
 TIMES = 10
 MOST = 2                        # in one check: beyond that it is not the machine
-BESIDE_OTHERS = re.compile(r"(?:flow|program|crash)[.]")
+BESIDE_OTHERS = re.compile(r"(?:valgrind[.])?(?:flow|program|crash)[.]")
 OWN_CHECK = re.compile(r"^FAILED(?: \S+ at |: test_)", re.MULTILINE)
 EVIDENCE = re.compile(r"Sanitizer|runtime error:|weft: fatal|==\d+==|no end within its time|"
                       r"SIG(?:SEGV|ABRT|BUS|ILL|FPE)|Segmentation fault|core dumped")
