@@ -211,7 +211,7 @@ TEST(the_dump_shows_who_waits)
 
         skip_if_not_alone();
         (void)test_run_child(run, &p, err, sizeof(err));
-        CHECK_MSG(strstr(err, "goroutine 1 [chan receive]:"), "said: %s", err);
+        CHECK_MSG(strstr(err, "goroutine 1 [chan receive"), "said: %s", err);
 }
 
 /* ---- No alarm -------------------------------------------------------------------------------- */

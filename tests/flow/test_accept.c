@@ -22,7 +22,7 @@ static void accept_until_closed(void *arg)
                 w_add_rlx(&n_accepted, 1);
                 net_close(fd);
         }
-        CHECK_EQ(fd, -EBADF);
+        CHECK(fd == -EBADF || fd == -ENOTSOCK);         /* the number may be a file's by now */
 }
 
 /* ---- Errors ---------------------------------------------------------------------------------- */

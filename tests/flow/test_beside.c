@@ -10,7 +10,9 @@
 
 #include <unistd.h>
 
-enum { LONG_NS = 1500000000, SOON_NS = 5000000, PROCS_MAX = 16 };
+#define LONG_NS 30000000000
+
+enum { SOON_NS = 5000000, PROCS_MAX = 16 };
 
 static w_atomic_u32 n_at_it, n_behind, go_on;
 static int          ends[2];

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-enum { BLOCKS_MS = 50, STAYS_MS = 1200 };        /* once the P was taken */
+enum { BLOCKS_MS = 300, STAYS_MS = 1800 };        /* once the P was taken */
 #if defined(W_ASAN) || defined(W_TSAN)
 enum { WRAPPED = 1 };
 #else

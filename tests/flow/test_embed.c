@@ -265,7 +265,7 @@ static void leave_one_behind(void *arg)
 
 TEST(threads_that_do_not_come_back_are_counted)
 {
-        char err[1024];
+        char err[16384];
         int  status = test_run_child(leave_one_behind, NULL, err, sizeof(err));
 
         CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "wait status %#x\n%s",
@@ -290,7 +290,7 @@ static void all_asleep(void *arg)
 
 TEST(that_all_are_asleep_is_nobodys_business)
 {
-        char err[1024];
+        char err[16384];
         int  status = test_run_child(all_asleep, NULL, err, sizeof(err));
 
         CHECK_MSG(status == 0, "wait status %#x\n%s", (unsigned)status, err);

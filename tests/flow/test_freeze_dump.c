@@ -263,11 +263,14 @@ static void main_deaf(void *arg)
         sigset_t set;
 
         (void)arg;
-        (void)sched_go(spins, NULL);
-        CHECK_EQ(weft_sleep(WEFT_MS(30)), 0);
+        int64_t id = sched_go(spins, NULL);
+
+        while (!w_load_acq(&spins_now))
+                CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
         dump_into_text();
         CHECK_SHOWS("spins", "(runs, and could not be looked at)");
         w_store_rel(&is_over, 1);
+        sched_join(id);
         sigemptyset(&set);
         sigpending(&set);
         CHECK(!sigismember(&set, SIGUSR1));

@@ -213,7 +213,7 @@ static void main_dump(void *arg)
         sched_await_parked(id);
         weft_dump(ends[1]);
         read_dump(ends[0]);
-        snprintf(header, sizeof(header), "goroutine %lld \"the waiter\" [park]:\n", (long long)id);
+        snprintf(header, sizeof(header), "goroutine %lld \"the waiter\" [park", (long long)id);
         CHECK_MSG(strstr(text, header), "no header '%s' in:\n%s", header, text);
         CHECK_MSG(strstr(text, "goroutine 1 [running]:\n"), "no goroutine 1 in:\n%s", text);
         CHECK_MSG(strstr(text, "created in goroutine 1 by\n"), "no creator in:\n%s", text);
@@ -267,7 +267,7 @@ static void die_in_run(void *arg)
 
 TEST(fatal_report_ends_with_the_goroutines)
 {
-        test_expect_death(die_in_run, NULL, SIGABRT, "\"the waiter\" [park]:\n");
+        test_expect_death(die_in_run, NULL, SIGABRT, "\"the waiter\" [park");
 }
 
 /* ---- WEFT_DEBUG ------------------------------------------------------------------------------ */

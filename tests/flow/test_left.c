@@ -55,7 +55,7 @@ static void await_n(const w_atomic_u32 *n, uint32_t wanted)
 
 static void run_child(void (*fn)(void *), void *arg)
 {
-        char said[4096];
+        char said[16384];
         int  status = test_run_child(fn, arg, said, sizeof(said));
 
         CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x\n%s",

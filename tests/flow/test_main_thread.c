@@ -47,7 +47,7 @@ static void run_beside_reader(void *arg)
 
 TEST(the_run_ends_although_somebody_reads_for_ever)
 {
-        char err[1024];
+        char err[16384];
         int  status = test_run_child(run_beside_reader, NULL, err, sizeof(err));
 
         CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "wait status %#x\n%s",

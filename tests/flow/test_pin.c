@@ -345,7 +345,7 @@ static void main_dumps(void *arg)
         ssize_t n = read(fds[0], text, sizeof(text) - 1);
 
         text[n > 0 ? n : 0] = '\0';
-        CHECK_MSG(strstr(text, " [park, locked to thread]:"), "said: %s", text);
+        CHECK_MSG(strstr(text, " [park") && strstr(text, ", locked to thread]:"), "said: %s", text);
         CHECK_EQ(weft_unpark(id), 0);
         sched_join(id);
 }

@@ -335,7 +335,7 @@ static void leave_one_behind(void *arg)
 
 TEST(threads_that_do_not_come_back_are_counted_and_stay_away)
 {
-        char err[1024];
+        char err[16384];
         int  status = test_run_child(leave_one_behind, NULL, err, sizeof(err));
 
         CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "wait status %#x\n%s",

@@ -253,7 +253,7 @@ static void accept_until_closed(void *arg)
 
         while ((fd = weft_accept(*(int *)arg)) >= 0)
                 (void)sched_go(serve, (void *)(intptr_t)fd);
-        CHECK_EQ(fd, -EBADF);
+        CHECK(fd == -EBADF || fd == -ENOTSOCK);         /* the number may be a file's by now */
 }
 
 static void many_main(void *arg)

@@ -133,7 +133,7 @@ TEST(others_go_on_beside_a_storm_of_page_faults)
 
 /* ---- How soon -------------------------------------------------------------------------------- */
 
-enum { N_SOON = 21, SOON_NS = 60000000 };
+enum { N_SOON = 21, SOON_NS = 200000000 };
 
 static int             ends[2];
 static pthread_mutex_t mutex_of_libc = PTHREAD_MUTEX_INITIALIZER;
