@@ -15,8 +15,7 @@
  *           4 no idle P: need_spinning := 1, [ID2] full fence; still none: done, a leaver will see
  *           it
  *           5 n_spinning 0 -> 1, take an idle P under the lock, start a thread that looks; no idle
- *           P
- *             any more, or no thread: need_spinning := 1 under the lock, n_spinning - 1
+ *           P any more: need_spinning := 1 under the lock, n_spinning - 1
  *           of many, with a P (sched/ready.c): 1 under the lock as many as there are idle Ps to the
  *           global queue, those Ps taken   2 the others to the own ring, what does not fit to the
  *           global queue   3 a thread for each P taken, not a looker: it has work   4 acts as a
@@ -24,8 +23,11 @@
  *           queue under the lock, together with the taking; then 3 and 4
  * Leaver    under sched.lock: 1 global queue empty?   2 P to the idle list, n_idle_p + 1
  *           3 [ID2] full fence   4 need_spinning, and it was not a looker: take a P back, look;
- *           likewise if somebody is held, PROTOCOL hogs (sched/hogs.c). Whoever leaves a P that
- *           it took, PROTOCOL take (sched/take.c), is no sleeper: it looks at next_at here
+ *           likewise if somebody is held, PROTOCOL hogs (sched/hogs.c). Whoever hands a P on,
+ *           PROTOCOL take (sched/take.c), has not looked and is no sleeper: it looks at every
+ *           queue here, unless there are lookers, and at every next_at
+ * Yielder   takes one out of the queue and puts itself in, and who looks in between finds nothing:
+ *           1 into the queue   2 [ID1] full fence   3 an idle P: acts as a submitter
  * Looker    that found nothing is a leaver first, then: 1 n_spinning - 1   2 [ID1] full fence   3
  *           look at every queue again; anything there and an idle P: take it and look anew
  *           that found something: n_spinning - 1, then acts as a submitter: it may have been the
@@ -33,12 +35,13 @@
  * Sleeper   has passed the looker's or the leaver's fence: looks at every next_at, PROTOCOL keeper
  *           (sched/keeper.c): something is due and there is an idle P: take it and look anew
  * Edges     [ID1] queues <-> n_spinning         submitter's fence <-> looker's fence
+ *                 queues <-> n_idle_p           yielder's fence <-> looker's, or who hands on
  *           [ID2] need_spinning <-> n_idle_p    submitter's fence <-> leaver's fence
  * Why nothing is lost   ID1: of submitter and looker, whoever's fence is later sees the other's
- * first
- *           step: the submitter sees no looker, or the looker sees the work. ID2: the submitter
- *           sees the leaver's idle P, or the leaver sees need_spinning; who clears need_spinning
- *           looks at everything afterwards, and so sees what was published before it was set.
+ *           first step: the submitter sees no looker, or the looker sees the work. ID2: the
+ *           submitter sees the leaver's idle P, or the leaver sees need_spinning; who clears
+ *           need_spinning looks at everything afterwards, and so sees what was published before it
+ *           was set; or it finds no thread to do so, and then whoever next gives up a P looks.
  * Not covered   the global queue is looked at under sched.lock by every leaver.
  * Rejected  one thread per ready (thrashing); handing the goroutine over (loses locality).
  * Tests     sim scenarios sched_idle, sched_foreign, sched_leave, sched_many*, mutants sched-*,

@@ -200,19 +200,27 @@ static bool has_something_to_do_locked(struct p *pp)
                (w_hogs_wait() && w_timers_next_at(&pp->timers) <= w_os_now());
 }
 
+/* In the queue of another P, where who has yielded stands without need_spinning. */
+static bool somebody_could_be_stolen(void)
+{
+        return w_load_rlx(&w_sched.n_spinning) == 0 &&            /* guarded by ID1 */
+               w_any_queue_has_work();
+}
+
 /* A timer that is due on another P may be why pp was taken; who kept the time had no P for it then,
  * and has gone on to the next one. */
 static bool is_wanted_locked(void)
 {
         return w_load_rlx(&w_sched.need_spinning) ||              /* guarded by ID2 */
-               w_hogs_any_locked() || w_timers_first(INT64_MIN) <= w_os_now();
+               w_hogs_any_locked() || w_timers_first(INT64_MIN) <= w_os_now() ||
+               somebody_could_be_stolen();
 }
 
 /* As a leaver of PROTOCOL idle: true if pp is to be used at once, by a looker. */
 static bool leave_idle_locked(struct p *pp)
 {
         w_idle_p_put_locked(pp);
-        w_fence_full();                                           /* [ID2][HG1] */
+        w_fence_full();                                           /* [ID1][ID2][HG1] */
         if (!is_wanted_locked())
                 return false;
         struct p *back = w_idle_p_get_locked();

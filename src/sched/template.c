@@ -11,9 +11,8 @@
  * Parties   asker (a tainted thread with a P in its hands), the monitor, any M on its way to sleep.
  * Words     thread_owed, the idle Ps, under sched.lock; the monitor's note.
  * Asker     under sched.lock: 1 what is queued on the P goes to the global queue, the P to the idle
- *           list   2 thread_owed := ASKED, and need_spinning := 1 if the thread was to look for
- *           work   3 wakes an M that has gone to sleep meanwhile, if there is one, and the monitor
- *           in any case
+ *           list   2 thread_owed := ASKED   3 wakes an M that has gone to sleep meanwhile, if there
+ *           is one, and the monitor in any case
  * Monitor   at its next round, without a pause: takes an idle P and creates a thread for it, which
  *           looks for work. None to be had: as anywhere, PROTOCOL threads
  * M         on its way to sleep: takes the P itself, as if a thread could not have been created

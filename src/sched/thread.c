@@ -180,14 +180,11 @@ static struct m *take_m0_locked(void)
 }
 
 /* The P that a thread was started for goes back; who has work will try again. After a stop the P
- * may have work itself: everyone who runs will find it in the global queue. What a looker would
- * have found may be in the queue of another P: who next gives one up has to know. */
+ * may have work itself: everyone who runs will find it in the global queue. */
 void w_thread_owe_locked(struct p *pp, bool spinning, enum thread_owed why)
 {
-        if (spinning) {
+        if (spinning)
                 w_sub_rlx(&w_sched.n_spinning, 1);                /* guarded by the lock */
-                w_store_rlx(&w_sched.need_spinning, 1);           /* guarded by the lock */
-        }
         if (!pp)
                 return;
         for (struct g *gp; (gp = w_queue_take(pp));)

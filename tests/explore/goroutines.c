@@ -250,6 +250,7 @@ void w_p_keep(struct p *pp, bool kept) { (void)pp, (void)kept; }
 
 NOT_HERE(void, w_idle_p_put_locked, (struct p *pp))
 NOT_HERE(void, w_p_give_up_locked, (struct p *pp))
+NOT_HERE(bool, w_any_queue_has_work, (void))
 NOT_HERE(void, w_thread_for, (struct p *pp, bool spinning))
 NOT_HERE(void, w_queue_self, (void))
 NOT_HERE(void, w_sysmon_call, (void))

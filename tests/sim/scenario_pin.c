@@ -297,6 +297,16 @@ static void keep_a_child(void *arg)
         sim_work(COMPUTE_NS);
 }
 
+/* The child goes first and yields to it: for a moment both are in nobody's queue. */
+static void keep_one_that_yields(void *arg)
+{
+        weft_attr attr = { .flags = WEFT_CHILD_FIRST };
+
+        (void)arg;
+        SIM_CHECK(weft_go_with(&attr, brief, NULL) > 0, "weft_go_with");
+        sim_work(COMPUTE_NS);
+}
+
 /* Who takes the other P wants a looker for the child, and may not create a thread for it. */
 static void ask_often(void *arg)
 {
@@ -309,13 +319,12 @@ static void ask_often(void *arg)
 }
 
 /* Goroutine 1 has its P back before the monitor comes to it, and gives it up soon: I10. */
-static void dropped_first(void *arg)
+static void have_turns_beside(void (*fn)(void *))
 {
         struct worker thread;
 
-        (void)arg;
         worker_start(&thread, "asker", ask_often, NULL);
-        int64_t id = sched_go(keep_a_child, NULL);
+        int64_t id = sched_go(fn, NULL);
 
         for (int i = 0; i < N_TURNS; i++) {
                 sim_work(sim_random(1000));
@@ -323,6 +332,12 @@ static void dropped_first(void *arg)
         }
         sched_join(id);
         worker_join(&thread);
+}
+
+static void dropped_first(void *arg)
+{
+        (void)arg;
+        have_turns_beside(keep_a_child);
 }
 
 static void dropped_main(void)
@@ -334,3 +349,19 @@ static void dropped_main(void)
 
 SIM_SCENARIO(pin_dropped, "a request for a thread is dropped, and what it was for is found",
              dropped_main, .max_steps = SCHED_MAX_STEPS)
+
+static void yielded_first(void *arg)
+{
+        (void)arg;
+        have_turns_beside(keep_one_that_yields);
+}
+
+static void yielded_main(void)
+{
+        weft_config cfg = { .procs = 2 };
+
+        sched_run_well(&cfg, yielded_first);
+}
+
+SIM_SCENARIO(pin_yielded, "who has yielded beside a P that is handed on is found",
+             yielded_main, .max_steps = SCHED_MAX_STEPS)
