@@ -208,7 +208,7 @@ static bool somebody_could_be_stolen(void)
 }
 
 /* A timer that is due on another P may be why pp was taken; who kept the time had no P for it then,
- * and has gone on to the next one. */
+ * and has gone on to the next one. need_spinning spares the walk past all queues. */
 static bool is_wanted_locked(void)
 {
         return w_load_rlx(&w_sched.need_spinning) ||              /* guarded by ID2 */
