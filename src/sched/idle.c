@@ -9,8 +9,8 @@
  * Parties   submitter (any thread), looker (spinning M, holds a P), leaver (an M without work that
  *           gives up its P), sleeper.
  * Words     n_spinning: lookers. n_idle_p: Ps in the idle list. need_spinning: somebody saw work
- *           and no idle P. The queues, and next_at of each heap of timers: what is due is work,
- *           what is not yet due concerns sleepers only.
+ *           and no idle P; it spares leavers the walk past all queues. The queues, and next_at of
+ *           each heap of timers: what is due is work, what is not yet due concerns sleepers only.
  * Submitter 1 publish work   2 [ID1] full fence   3 a looker? it will find the work: done
  *           4 no idle P: need_spinning := 1, [ID2] full fence; still none: done, a leaver will see
  *           it
@@ -23,9 +23,10 @@
  *           queue under the lock, together with the taking; then 3 and 4
  * Leaver    under sched.lock: 1 global queue empty?   2 P to the idle list, n_idle_p + 1
  *           3 [ID2] full fence   4 need_spinning, and it was not a looker: take a P back, look;
- *           likewise if somebody is held, PROTOCOL hogs (sched/hogs.c). Whoever hands a P on,
- *           PROTOCOL take (sched/take.c), has not looked and is no sleeper: it looks at every
- *           queue here, unless there are lookers, and at every next_at
+ *           likewise if somebody is held, PROTOCOL hogs (sched/hogs.c)   5 it was not a looker,
+ *           because there were enough, and there are none any more: as a looker that found nothing.
+ *           Whoever hands a P on, PROTOCOL take (sched/take.c), has not looked either, and is no
+ *           sleeper: it does 5 here, and looks at every next_at
  * Yielder   takes one out of the queue and puts itself in, and who looks in between finds nothing:
  *           1 into the queue   2 [ID1] full fence   3 an idle P: acts as a submitter
  * Looker    that found nothing is a leaver first, then: 1 n_spinning - 1   2 [ID1] full fence   3
@@ -41,7 +42,9 @@
  *           first step: the submitter sees no looker, or the looker sees the work. ID2: the
  *           submitter sees the leaver's idle P, or the leaver sees need_spinning; who clears
  *           need_spinning looks at everything afterwards, and so sees what was published before it
- *           was set; or it finds no thread to do so, and then whoever next gives up a P looks.
+ *           was set; or it finds no thread to do so, and then whoever next gives up a P looks. Nor
+ *           is anything lost without need_spinning: every P that becomes idle was given up by
+ *           somebody who has looked after that, or has seen one who will.
  * Not covered   the global queue is looked at under sched.lock by every leaver.
  * Rejected  one thread per ready (thrashing); handing the goroutine over (loses locality).
  * Tests     sim scenarios sched_idle, sched_foreign, sched_leave, sched_many*, mutants sched-*,
@@ -242,13 +245,24 @@ bool w_any_queue_has_work(void)
         return false;
 }
 
-/* The last look of one who was looking: true if it has a P again and goes on looking. */
+/* Who was not admitted has not looked at all, and need not if somebody else will. */
+static bool nothing_is_left(bool was_looking)
+{
+        if (!was_looking && w_load_rlx(&w_sched.n_spinning) != 0) /* guarded by ID1 */
+                return true;
+        return !w_any_queue_has_work();
+}
+
+/* The last look, with the P given up: true if it has a P again and goes on looking. */
 static bool look_again(struct m *mp)
 {
-        spin_end(mp);
+        bool was_looking = mp->spinning;
+
+        if (was_looking)
+                spin_end(mp);
         W_WINDOW("spin-to-idle");
         w_fence_full();                                           /* [ID1] */
-        if (!w_any_queue_has_work())
+        if (nothing_is_left(was_looking))
                 return false;
         w_lock(&w_sched.lock);
         struct p *pp = w_load_rlx(&w_sched.stopping) ? NULL : w_idle_p_get_locked();  /* hint */
@@ -265,7 +279,7 @@ bool w_idle(struct m *mp)
 {
         if (!leave_p(mp))
                 return true;
-        if (mp->spinning && look_again(mp))
+        if (look_again(mp))
                 return true;
         w_live_idle();
         return w_thread_sleep(mp);

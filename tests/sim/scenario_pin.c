@@ -318,7 +318,23 @@ static void ask_often(void *arg)
         }
 }
 
-/* Goroutine 1 has its P back before the monitor comes to it, and gives it up soon: I10. */
+static void have_turns(void *arg)
+{
+        (void)arg;
+        for (int i = 0; i < N_TURNS; i++) {
+                bool region = sim_random(2);
+
+                if (region)
+                        weft_block_begin();
+                sim_work(sim_random(1000));
+                if (region)
+                        weft_block_end();
+                weft_yield();
+        }
+}
+
+/* Goroutine 1 has its P back before the monitor comes to it, and gives it up soon: I10. With three
+ * Ps and more some have nothing to do, and are not admitted to look for something. */
 static void have_turns_beside(void (*fn)(void *))
 {
         struct worker thread;
@@ -326,10 +342,9 @@ static void have_turns_beside(void (*fn)(void *))
         worker_start(&thread, "asker", ask_often, NULL);
         int64_t id = sched_go(fn, NULL);
 
-        for (int i = 0; i < N_TURNS; i++) {
-                sim_work(sim_random(1000));
-                weft_yield();
-        }
+        for (uint32_t i = 2; i < w_n_procs(); i++)
+                sched_go(have_turns, NULL);
+        have_turns(NULL);
         sched_join(id);
         worker_join(&thread);
 }
@@ -342,7 +357,7 @@ static void dropped_first(void *arg)
 
 static void dropped_main(void)
 {
-        weft_config cfg = { .procs = 2 };
+        weft_config cfg = { .procs = 2 + (int)sim_random(3) };
 
         sched_run_well(&cfg, dropped_first);
 }
@@ -358,7 +373,7 @@ static void yielded_first(void *arg)
 
 static void yielded_main(void)
 {
-        weft_config cfg = { .procs = 2 };
+        weft_config cfg = { .procs = 2 + (int)sim_random(3) };
 
         sched_run_well(&cfg, yielded_first);
 }
