@@ -57,8 +57,6 @@ struct g *w_steal(struct m *mp)
 
                         if (victim == mp->p)
                                 continue;
-                        if (w_load_rlx(&w_sched.stopping))        /* hint */
-                                return NULL;
                         gp = steal_from(mp, victim, round == ROUNDS - 1);
                         if (gp) {
                                 w_p_count(&mp->p->stats.steals, 1);

@@ -38,7 +38,7 @@
  *           freeze (sched/freeze.c).
  * Rejected  a barrier per goroutine (there may be a million).
  * Tests     flow/test_inside.c, flow/test_world.c, sim scenarios sched_stop*, sched_end, take_stop,
- *           left_stopper; mutants stop-at-once, take-stop-does-not-sweep, left-stopper-goes-on.
+ *           left_stopper; mutants take-stop-does-not-sweep, left-stopper-goes-on.
  *
  * SPDX-License-Identifier: MIT
  */
