@@ -328,7 +328,7 @@ static bool serve_idle_locked(void)
                 if (w_hogs_grant_locked(pp))
                         return true;
                 w_idle_p_put_locked(pp);
-                w_fence_full();                                   /* [HG1] */
+                w_fence_full();                                   /* [HG1][ID2] */
         }
         return false;
 }
@@ -339,7 +339,10 @@ uint32_t w_hogs_serve_idle(void)
                 return 0;
         w_lock(&w_sched.lock);
         bool served = !w_load_rlx(&w_sched.stopping) && serve_idle_locked();    /* guarded */
+        bool missed = !served && w_load_rlx(&w_sched.need_spinning);      /* guarded by ID2 */
 
         w_unlock(&w_sched.lock);
+        if (missed)             /* somebody saw no idle P while it was in nobody's list */
+                w_wake_one();
         return served;
 }
