@@ -35,8 +35,9 @@
  * Edges     [NP1] the poller   open: store-release -> whoever uses it: load-acquire
  * Why a ring is not lost   the bell is hushed by the last of those called, under the lock, after
  *           its note: all have been rung for before theirs. Who is called later rings after its
- *           step 1, which comes after the hush. Who is not called and hears the bell waits again,
- *           which ends at once until those who are called have come: they are on their way.
+ *           step 1, which comes after the hush. Who is not called and hears the bell lets others
+ *           have its CPU and waits again, which ends at once until those who are called have come:
+ *           they are on their way.
  * Why somebody looks   with no P idle, those who have one do. Who lets its P idle for want of work
  *           sleeps as the poller if there is none. Whoever else lets a P idle (its
  *           owner has lost it, or keeps to one goroutine; the world starts) sees that there is no
@@ -314,8 +315,11 @@ static bool sleep_once(struct m *mp)
         bool      called = w_sched.poller != mp;
         bool      goes_on = !called && goes_on_locked(mp, woken.n != 0);
         struct p *pp = called || goes_on ? NULL : resign_locked(mp, woken.n != 0, &first);
+        bool      hears_others = goes_on && w_sched.n_called != 0;
 
         w_unlock(&w_sched.lock);
+        if (hears_others)
+                w_os_yield();           /* to those that the bell rings for */
         if (pp)
                 w_p_acquire(mp, pp);
         publish(pp, &woken);
