@@ -142,7 +142,7 @@ SIM_SCENARIO(guest_runs, "threads that are not weft's call in while runs begin a
 SIM_SCENARIO(guest_fenced, "the same where there is no membarrier", runs,
              .no_membarrier = true, .max_steps = 2 * SCHED_MAX_STEPS)
 SIM_SCENARIO(guest_scarce, "the same, with threads, memory and membarrier scarce", runs,
-             .calls_fail = true, .max_steps = 2 * SCHED_MAX_STEPS)
+             .calls_fail = true, .max_steps = 8 * SCHED_MAX_STEPS)
 
 /* ---- Two who stop ---------------------------------------------------------------------------- */
 
