@@ -193,7 +193,7 @@ static void storm_main(void)
 }
 
 SIM_SCENARIO(sched_stop_storm, "who stops the world again and again keeps nobody from running",
-             storm_main, .max_steps = SCHED_MAX_STEPS)
+             storm_main, .max_steps = 8 * SCHED_MAX_STEPS)
 
 /* ---- Threads that weft does not know go on after the end ------------------------------------- */
 
