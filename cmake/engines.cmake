@@ -24,7 +24,8 @@ weft_engine(weft_sim DEFINITIONS W_SIM W_RUNQ_CAP=8 W_PARENTS_CAP=4
 # only what has scenarios; tests/explore/goroutines.c stands in for the rest.
 set(small_parts ${weft_common_sources})
 list(FILTER small_parts INCLUDE REGEX "/src/(base|arch|wait|scope|chan|sync)/|\
-/src/sched/(runq|parents|gstate|timers|keeper|alarm|m|take|regain|hogs|held|freeze|nopreempt|left)[.]c$")
+/src/sched/(gstate|queue/(runq|parents)|timer/(timers|timekeeper|lazytimer)|run/(freeze|abandon)|\
+preempt/(enter|take|regain|preempt|preempt_handler|nopreempt))[.]c$")
 list(FILTER small_parts EXCLUDE REGEX "/src/chan/select_fd[.]c$")
 file(GLOB explore_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/explore/*.c)
 weft_engine(weft_explore DEFINITIONS W_EXPLORE W_RUNQ_CAP=4 W_PARENTS_CAP=2

@@ -40,8 +40,8 @@
  *           claim.
  * Rejected  waking under the lock (the woken one runs into it); a lock-free ring (close, direct
  *           hand-off and select need the lock anyway).
- * Tests     unit/test_chan.c, flow/test_chan*.c, explore scenarios chan-*, sim scenarios chan_*,
- *           mutants chan-*.
+ * Tests     unit/test_chan.c, flow/chan/test_chan*.c, explore scenarios chan-*, sim scenarios
+ *           chan_*, mutants chan-*.
  *
  * SPDX-License-Identifier: MIT
  */

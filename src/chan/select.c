@@ -43,8 +43,8 @@
  *           between the number could be closed, and lead to another file.
  * Rejected  locks held until the commit (as many unlocks on another's stack as there are cases);
  *           a random permutation (one more word per case, and no better than counting those ready).
- * Tests     flow/test_select*.c, flow/test_chan_linear.c, explore scenarios select-*, sim scenarios
- *           select_*, poll_select*, mutants select-*.
+ * Tests     flow/chan/test_select*.c, flow/chan/test_chan_linear.c, explore scenarios select-*, sim
+ *           scenarios select_*, poll_select*, mutants select-*.
  *
  * SPDX-License-Identifier: MIT
  */

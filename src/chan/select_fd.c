@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "chan/select.h"
-#include "sched/netpoll.h"
+#include "sched/thread/netpoll.h"
 
 #include <errno.h>      /* -EBADF */
 

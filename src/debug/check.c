@@ -1,7 +1,8 @@
 /* debug/check.c - weft_check: stops the world and looks at every goroutine, thread and P.
  *
  * Called by   user code; tests; WEFT_DEBUG=check=1 at the end of a run.
- * Protocols   cites stop (sched/stop.c), mark (sched/m.c), pin (sched/pin.c).
+ * Protocols   cites stop (sched/run/world.c), mark (sched/preempt/enter.c), pin
+ *             (sched/thread/lockthread.c).
  *
  * The invariants are numbered in sched/sched.h. A violation is fatal and says what was found.
  *
@@ -10,7 +11,7 @@
 #include "debug/check.h"
 
 #include "base/assert.h"
-#include "sched/pin.h"
+#include "sched/thread/lockthread.h"
 #include "sched/sched.h"
 
 #include "weft.h"

@@ -1,7 +1,7 @@
 /* net/accept.c - the next connection to a listening socket.
  *
  * Called by   user code.
- * Protocols   cites poll (net/poll.c), beside (net/beside.c).
+ * Protocols   cites poll (net/poll.c), beside (net/close_notify.c).
  *
  * Tries first, unless the socket is one that waits: then nobody calls accept(2) who was not told
  * that there is something, and of weft's callers one at a time. Only if other code is quicker does
@@ -15,9 +15,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "net/beside.h"
+#include "net/close_notify.h"
 #include "net/poll.h"
-#include "sched/netpoll.h"
+#include "sched/thread/netpoll.h"
 #include "wait/wait.h"
 
 #include "weft.h"

@@ -1,7 +1,7 @@
 /* net/connect.c - connecting a socket.
  *
  * Called by   user code; dial.
- * Protocols   cites poll (net/poll.c), beside (net/beside.c), errand (net/errand.c).
+ * Protocols   cites poll (net/poll.c), beside (net/close_notify.c), errand (net/offload.c).
  *
  * A connect that is under way is asked again, once the poller says that something has happened. A
  * unix socket whose listener has a full queue cannot be waited for: it tries again after a pause. A
@@ -13,8 +13,8 @@
  */
 #include "net/connect.h"
 
-#include "net/beside.h"
-#include "net/errand.h"
+#include "net/close_notify.h"
+#include "net/offload.h"
 #include "net/poll.h"
 #include "wait/wait.h"
 

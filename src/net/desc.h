@@ -1,5 +1,5 @@
-/* net/desc.h - the record of a descriptor's number. For net/poll.c, users.c, own.c, kept.c,
- * path.c and desc.c only.
+/* net/desc.h - the record of a descriptor's number. For net/poll.c, desc_ref.c, poll_edge.c,
+ * deferred_error.c, unix_path.c and desc.c only.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +21,7 @@ enum {
         W_OWN_TCP  = 2,         /* a short read takes all there is; see w_os_fd_read_tcp */
 };
 
-/* One way, in or out, of a descriptor that weft has made: PROTOCOL own (net/own.c). */
+/* One way, in or out, of a descriptor that weft has made: PROTOCOL own (net/poll_edge.c). */
 struct own_way {
         w_atomic_uptr    word;          /* a  [OW1] */
         struct list_node waits;         /* d  struct own_wait, who waits longest first */
@@ -50,7 +50,7 @@ struct desc {
         bool             known;         /* d  the poller knows it, unless others have closed it */
         int              kept_error[2]; /* d  of these */
         uint64_t         kept_of[2];    /* d  which file they are of */
-        struct kept_path *path;         /* d  the file of a unix socket: net/path.c */
+        struct kept_path *path;         /* d  the file of a unix socket: net/unix_path.c */
 };
 
 _Static_assert(offsetof(struct desc, ways[W_WAY_OUT].word) < W_CACHELINE, "the first line");
@@ -59,7 +59,8 @@ _Static_assert(offsetof(struct desc, ways[W_WAY_OUT].word) < W_CACHELINE, "the f
 struct desc *w_desc_find(int fd);
 struct desc *w_desc_get(int fd);
 
-/* ---- net/poll.c, for net/users.c. All with the lock ------------------------------------------ */
+/* ---- net/poll.c, for net/desc_ref.c. All with the lock
+ * ------------------------------------------ */
 
 /* All who wait are told -EBADF; all look again. */
 void w_poll_close_locked(struct desc *d, struct queue *woken);
@@ -67,7 +68,8 @@ void w_poll_change_locked(struct desc *d, struct queue *woken);
 /* Other code has closed the file that the poller knew: likewise, and nobody else will wait. */
 void w_poll_lose_locked(struct desc *d, struct queue *woken);
 
-/* ---- net/own.c. All with the lock ------------------------------------------------------------ */
+/* ---- net/poll_edge.c. All with the lock
+ * ------------------------------------------------------------ */
 
 /* A file that weft has just made has the number from now on. */
 void w_own_begin_locked(struct desc *d, uint32_t own);

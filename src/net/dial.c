@@ -13,7 +13,7 @@
 #include "net/connect.h"
 #include "net/poll.h"
 #include "net/resolve.h"
-#include "wait/scopes.h"
+#include "scope/tree.h"
 #include "wait/wait.h"
 
 #include "weft.h"

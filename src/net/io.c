@@ -2,8 +2,8 @@
  *
  * Called by   transfer, message.
  * Calls       poll, kept, files, beside.
- * Protocols   cites poll (net/poll.c), kept (net/kept.c), files (net/files.c), beside
- *             (net/beside.c).
+ * Protocols   cites poll (net/poll.c), kept (net/deferred_error.c), files (net/file_slots.c),
+ *             beside (net/close_notify.c).
  *
  * Every call is tried first. A descriptor that cannot be asked not to wait is waited for until it
  * is ready, and then used in a blocking region, by one of weft's callers at a time: so the call
@@ -23,9 +23,9 @@
  */
 #include "net/io.h"
 
-#include "net/beside.h"
-#include "net/files.h"
-#include "net/kept.h"
+#include "net/close_notify.h"
+#include "net/file_slots.h"
+#include "net/deferred_error.h"
 #include "wait/wait.h"
 
 #include "weft.h"

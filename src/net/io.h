@@ -44,8 +44,8 @@ struct io {
 };
 
 /* Begins, makes the call until there is no more to do, and ends: how much it has moved, or the
- * error if it has moved nothing. With `keeps` a later one is kept, see PROTOCOL kept (net/kept.c).
- * Cancellable. Context: any thread, not inside; may switch: yes. */
+ * error if it has moved nothing. With `keeps` a later one is kept, see PROTOCOL kept
+ * (net/deferred_error.c). Cancellable. Context: any thread, not inside; may switch: yes. */
 W_MUST_CHECK intptr_t w_io_run(struct io *io);
 
 /* For calls, and what comes after them: is this a regular file or the like? A TCP socket that weft

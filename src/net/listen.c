@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "net/path.h"
+#include "net/unix_path.h"
 #include "net/poll.h"
 #include "net/resolve.h"
 #include "wait/wait.h"

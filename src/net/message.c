@@ -1,7 +1,7 @@
 /* net/message.c - messages: bytes with an address, and with what comes along.
  *
  * Called by   user code.
- * Protocols   cites kept (net/kept.c).
+ * Protocols   cites kept (net/deferred_error.c).
  *
  * The kernel is always asked not to wait. What a blocking socket would do beyond one such call is
  * done here: to send all that a stream is given, and to fill the buffers if that is asked for.
@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "net/io.h"
-#include "net/pieces.h"
+#include "net/iov.h"
 #include "os/socket.h"
 
 #include "weft.h"

@@ -3,7 +3,8 @@
  * Called by   io, fd, accept, connect, child, select (calls that wait), users (closes), netpoll
  *             (something has happened).
  * Calls       own, for descriptors that weft has made.
- * Protocols   owns poll; cites own (net/own.c), wake (wait/wake.c), netpoll (sched/netpoll.c).
+ * Protocols   owns poll; cites own (net/poll_edge.c), wake (wait/wake.c), netpoll
+ *             (sched/thread/netpoll.c).
  *
  * PROTOCOL poll
  *
@@ -68,8 +69,9 @@
  *           closed one is gone: who begins later sees that by PL1.
  * Rejected  registering foreign descriptors for good, edge-triggered (nobody would hear that the
  *           number leads to another file); waking all who read (a herd).
- * Tests     flow/test_wait_fd.c, flow/test_pipe.c, flow/test_in_order.c, flow/test_tty.c, sim
- *           scenarios poll_*, mutants poll-*; windows poll-armed, poll-woken, poll-held.
+ * Tests     flow/net/test_wait_fd.c, flow/net/test_pipe.c, flow/net/test_fd_order.c,
+ *           flow/net/test_tty.c, sim scenarios poll_*, mutants poll-*; windows poll-armed,
+ *           poll-woken, poll-held.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -78,7 +80,7 @@
 #include "base/assert.h"
 #include "base/window.h"
 #include "net/desc.h"
-#include "sched/netpoll.h"
+#include "sched/thread/netpoll.h"
 #include "wait/wait.h"
 
 #include <errno.h>      /* -Exxx */

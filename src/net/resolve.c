@@ -1,7 +1,7 @@
 /* net/resolve.c - the addresses that a text stands for; names are looked up on another thread.
  *
  * Called by   user code: weft_getaddrinfo; those who listen and dial.
- * Protocols   cites errand (net/errand.c).
+ * Protocols   cites errand (net/offload.c).
  *
  * To dial, IPv6 and IPv4 are tried in turn, beginning with what the resolver has put first, and in
  * its order within a family (RFC 8305). To listen, IPv4 first, as that is what most others will
@@ -11,7 +11,7 @@
  */
 #include "net/resolve.h"
 
-#include "net/errand.h"
+#include "net/offload.h"
 #include "wait/wait.h"
 
 #include "weft.h"

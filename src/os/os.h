@@ -95,8 +95,8 @@ W_MUST_CHECK int w_os_use_is_ready(int tid);
  * the thread. */
 int *w_os_errno(void);
 
-/* What weft keeps for a thread that is not its own, all zero at first: see wait/scopes.h,
- * sched/guest.c and base/window.c. Valid for the life of the thread. Never asked for by a
+/* What weft keeps for a thread that is not its own, all zero at first: see scope/tree.h,
+ * sched/run/foreign.c and base/window.c. Valid for the life of the thread. Never asked for by a
  * goroutine, which changes threads. */
 enum w_os_matter {
         W_OS_OPEN_SCOPE,

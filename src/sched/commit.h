@@ -20,7 +20,7 @@ void w_commit_parent(struct m *mp, const struct commit *c);
 void w_commit_child(struct m *mp, const struct commit *c);
 /* Runs c->fn(c->arg) on g0, then back to the goroutine. */
 void w_commit_call(struct m *mp, const struct commit *c);
-/* region.c: the same for fn of the user's, in a blocking region. */
+/* blocking.c: the same for fn of the user's, in a blocking region. */
 void w_commit_blocking(struct m *mp, const struct commit *c);
 /* exit.c */
 void w_commit_exit(struct m *mp, const struct commit *c);

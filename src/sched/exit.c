@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "sched/commit.h"
 #include "sched/sched.h"
-#include "sched/take.h"
+#include "sched/preempt/take.h"
 
 #include "weft.h"
 

@@ -6,9 +6,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
-#include "sched/hogs.h"
-#include "sched/netpoll.h"
-#include "sched/pin.h"
+#include "sched/preempt/preempt.h"
+#include "sched/thread/netpoll.h"
+#include "sched/thread/lockthread.h"
 
 enum {
         LOOK_EVERY_NS = 250000,         /* at descriptors, while there is other work */

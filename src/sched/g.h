@@ -17,10 +17,11 @@
  *   RUNNING  -> RUNNABLE  itself, by commit  switch.c   yield
  *   RUNNING  -> WAITING   itself, by commit  switch.c   recorded in what it waits for
  *   RUNNING  -> DEAD      itself, by commit  exit.c
- *   RUNNING <-> REGION    itself             region.c
- *   RUNNING <-> PREEMPTED itself             held.c     in a signal handler
- *   WAITING  -> RUNNABLE  the one waker      ready.c    any other state there is fatal; pin.c for
- *                                                       one that is locked to its thread
+ *   RUNNING <-> REGION    itself             blocking.c
+ *   RUNNING <-> PREEMPTED itself             preempt_handler.c     in a signal handler
+ *   WAITING  -> RUNNABLE  the one waker      ready.c    any other state there is fatal;
+ *                                                       lockthread.c for one that is locked to its
+ *                                                       thread
  *
  * Every move has one party that may make it, so it is a plain store; the table in gstate.c is
  * checked at each.
@@ -43,10 +44,10 @@ enum g_state {
         G_RUNNING,
         G_WAITING,
         G_REGION,               /* runs, in a blocking region: bound to its thread */
-        G_PREEMPTED,            /* computes, and its thread is held: PROTOCOL hogs (sched/hogs.c) */
+        G_PREEMPTED,            /* computes, and its thread is held: preempt/preempt.c */
         G_N_STATES,
         /* As WAITING, which w_g_state says, for one that is locked to its thread: whoever wakes it
-         * finds another state than the usual one, and looks closer (pin.c). */
+         * finds another state than the usual one, and looks closer (lockthread.c). */
         G_WAITING_PINNED = G_WAITING | 128,
 };
 
@@ -101,7 +102,7 @@ struct g_start {
 };
 
 /* What the end of a goroutine that was started in a scope means there; a scope begins with this.
- * The rest of it is known to wait/scopes.h only. */
+ * The rest of it is known to scope/tree.h only. */
 struct scope_head {
         /* Its function has returned something else than 0. Context: the goroutine. */
         void (*failed)(struct scope *s, int result);
@@ -120,8 +121,8 @@ struct g {
         struct queue_node link;         /* o  in the one queue it stands in */
         struct stack     *stack;        /* o  NULL before the first run */
         struct id_page   *id_page;      /* i  see ids.h */
-        struct scope     *scope;        /* o  innermost open scope; see wait/scopes.h */
-        w_atomic_uptr     token;        /* a  [UP1] see wait/unpark.c */
+        struct scope     *scope;        /* o  innermost open scope; see scope/tree.h */
+        w_atomic_uptr     token;        /* a  [UP1] see wait/park.c */
         w_atomic_u32      state;        /* a  [GS1] enum g_state */
         int               saved_errno;  /* o  while it does not run */
         uint32_t          ready_at;     /* o  in units of W_READY_UNIT; 0: not timed, see p.h */

@@ -23,10 +23,10 @@
  *           queue under the lock, together with the taking; then 3 and 4
  * Leaver    under sched.lock: 1 global queue empty?   2 P to the idle list, n_idle_p + 1
  *           3 [ID2] full fence   4 need_spinning, and it was not a looker: take a P back, look;
- *           likewise if somebody is held, PROTOCOL hogs (sched/hogs.c)   5 it was not a looker,
- *           because there were enough, and there are none any more: as a looker that found nothing.
- *           Whoever hands a P on, PROTOCOL take (sched/take.c), has not looked either, and is no
- *           sleeper: it does 5 here, and looks at every next_at
+ *           likewise if somebody is held, PROTOCOL hogs (sched/preempt/preempt.c)   5 it was not a
+ *           looker, because there were enough, and there are none any more: as a looker that found
+ *           nothing. Whoever hands a P on, PROTOCOL take (sched/preempt/take.c), has not looked
+ *           either, and is no sleeper: it does 5 here, and looks at every next_at
  * Yielder   takes one out of the queue and puts itself in, and who looks in between finds nothing:
  *           1 into the queue   2 [ID1] full fence   3 an idle P: acts as a submitter
  * Looker    that found nothing is a leaver first, then: 1 n_spinning - 1   2 [ID1] full fence   3
@@ -34,7 +34,8 @@
  *           that found something: n_spinning - 1, then acts as a submitter: it may have been the
  *           only looker, and what it found may not be all
  * Sleeper   has passed the looker's or the leaver's fence: looks at every next_at, PROTOCOL keeper
- *           (sched/keeper.c): something is due and there is an idle P: take it and look anew
+ *           (sched/timer/timekeeper.c): something is due and there is an idle P: take it and look
+ *           anew
  * Edges     [ID1] queues <-> n_spinning         submitter's fence <-> looker's fence
  *                 queues <-> n_idle_p           yielder's fence <-> looker's, or who hands on
  *           [ID2] need_spinning <-> n_idle_p    submitter's fence <-> leaver's fence
@@ -48,14 +49,15 @@
  * Not covered   the global queue is looked at under sched.lock by every leaver.
  * Rejected  one thread per ready (thrashing); handing the goroutine over (loses locality).
  * Tests     sim scenarios sched_idle, sched_foreign, sched_leave, sched_many*, mutants sched-*,
- *           flow/test_parallel.c, flow/test_batch.c; windows spin-to-idle, batch-shared.
+ *           flow/sched/test_parallel.c, flow/sched/test_wake_batch.c; windows spin-to-idle,
+ *           batch-shared.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
 #include "base/window.h"
-#include "sched/hogs.h"
-#include "sched/sysmon.h"
+#include "sched/preempt/preempt.h"
+#include "sched/monitor/sysmon.h"
 
 /* ---- Ps in the idle list --------------------------------------------------------------------- */
 

@@ -20,7 +20,7 @@
  * Why nobody notices too early   the births were read after the ends: an end that was seen has its
  *           birth seen. Equal sums mean that none lived between the two passes, and only one that
  *           lives can spawn.
- * Tests     flow/test_run.c, sim scenarios sched_exit, sched_exit_count.
+ * Tests     flow/sched/run/test_run.c, sim scenarios sched_exit, sched_exit_count.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -5,7 +5,7 @@
  *
  * Entering and leaving. Every public function begins with W_ENTER and ends with W_LEAVE: they keep
  * the M's mark, which says whether the M is inside weft or outside, in user code. See PROTOCOL mark
- * (sched/m.c).
+ * (sched/preempt/enter.c).
  *
  * No local variable holds an M or a P across a call that may switch: ask again.
  *
@@ -19,7 +19,7 @@
 #include "base/note.h"
 #include "base/thread.h"
 #include "os/os.h"
-#include "sched/calls.h"
+#include "sched/inspect/backtrace.h"
 #include "sched/g.h"
 
 struct p;
@@ -36,7 +36,7 @@ struct commit {
         void     *arg;
 };
 
-/* What an entry must not overlook: PROTOCOL take (sched/take.c). */
+/* What an entry must not overlook: PROTOCOL take (sched/preempt/take.c). */
 enum m_flag {
         W_FLAG_NONE,
         W_FLAG_REQUEST,         /* somebody wants its P */
@@ -44,11 +44,11 @@ enum m_flag {
         W_FLAG_TAKEN,           /* its P was taken, and it may get it back */
         W_FLAG_LOST,            /* it came back and found that */
         W_FLAG_ABANDONED,       /* the run has ended without this thread: it never goes on */
-        W_FLAG_FORKED,          /* this is the child of a fork: sched/behind.c */
+        W_FLAG_FORKED,          /* this is the child of a fork: sched/run/fork.c */
         W_FLAG_FENCED = 8,      /* and with each of these: an entry has to pass a fence */
 };
 
-/* Where a thread that computes stands in PROTOCOL hogs (sched/hogs.c). */
+/* Where a thread that computes stands in PROTOCOL hogs (sched/preempt/preempt.c). */
 enum m_grant {
         W_GRANT_NONE,           /* nowhere */
         W_GRANT_GONE,           /* in the queue, and running */
@@ -57,7 +57,7 @@ enum m_grant {
         W_GRANT_GIVEN,          /* goes on */
 };
 
-/* Whether it stands when all threads are to: PROTOCOL freeze (sched/freeze.c). */
+/* Whether it stands when all threads are to: PROTOCOL freeze (sched/run/freeze.c). */
 enum m_still {
         W_STILL_MOVES,
         W_STILL_ASKED,
@@ -93,7 +93,7 @@ W_INLINE uint32_t w_mark_left(uint32_t inside)
 }
 
 /* What the monitor has seen of a stay in user code that blocks: PROTOCOL blocked
- * (sched/blocked.c). */
+ * (sched/monitor/blocked_report.c). */
 struct block {
         int64_t      since;             /* 0: it has seen nothing */
         int64_t      id;                /* of the goroutine */
@@ -117,7 +117,7 @@ struct m {
         w_atomic_u32       mark;        /* a  [MK1][TK1] see enum m_mark */
         w_atomic_u32       flag;        /* a  [TK1][TK2] enum m_flag; looked at by every entry */
         w_atomic_u32       tid;         /* O  w_os_tid() */
-        w_atomic_u32       use_fd;      /* a  PROTOCOL use (sched/verdict.c) */
+        w_atomic_u32       use_fd;      /* a  PROTOCOL use (sched/monitor/activity.c) */
         w_atomic_u32       nopreempt_no;        /* O  of its last stay with that mark; hint */
         w_atomic_u64       nopreempt_id;        /* O  whose it was; hint */
         w_atomic_u32       grant;       /* a  [HG1][HG3] enum m_grant */
@@ -145,7 +145,7 @@ struct m {
                                          *    idle_next */
         struct p          *lost_p;      /* s  was taken from it, and it has had none since; or
                                          *    NULL */
-        struct block       block;       /* s  sched/blocked.c */
+        struct block       block;       /* s  sched/monitor/blocked_report.c */
         int64_t            blocked_since;       /* a  [TK2] the requester's while it asks, the M's
                                          *    once it was taken. 0: it was not for blocking */
         int               *errno_at;    /* i  where this thread's errno is */
@@ -207,7 +207,7 @@ W_INLINE bool w_m_lost_p(const struct m *mp)
 }
 
 /* Nobody's parent: what its goroutine did to it, or the program to its own threads, would be
- * inherited. NULL: a thread that is not weft's. See PROTOCOL template (sched/template.c). */
+ * inherited. NULL: a thread that is not weft's. See PROTOCOL template (sched/thread/template.c). */
 W_INLINE bool w_m_is_tainted(const struct m *mp)
 {
         return !mp || mp->locked_g || mp->ruined;

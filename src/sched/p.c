@@ -1,14 +1,14 @@
 /* sched/p.c - records of Ps: made when they are first needed, kept until the run is over.
  *
  * Called by   run (the first ones, and the end), procs (more, and fewer).
- * Protocols   cites resize (sched/procs.c).
+ * Protocols   cites resize (sched/run/procs.c).
  *
  * SPDX-License-Identifier: MIT
  */
 #include "sched/p.h"
 
 #include "base/assert.h"
-#include "sched/alarm.h"
+#include "sched/timer/lazytimer.h"
 #include "sched/sched.h"
 
 /* One mapping; those that are made together lie together. */

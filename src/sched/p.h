@@ -12,14 +12,14 @@
 #include "os/os.h"
 #include "sched/g.h"
 #include "sched/ids.h"
-#include "sched/parents.h"
-#include "sched/runq.h"
-#include "sched/timers.h"
+#include "sched/queue/parents.h"
+#include "sched/queue/runq.h"
+#include "sched/timer/timers.h"
 #include "stack/stack.h"
 
 struct m;
 
-/* Why an M does not come back, see sched/verdict.c. */
+/* Why an M does not come back, see sched/monitor/activity.c. */
 enum absence {
         W_IS_NOT_KNOWN_YET,
         W_IS_STARVED,           /* it would, but gets no CPU */
@@ -116,9 +116,9 @@ struct p {
         struct p_stats     stats;       /* O */
         struct g          *spill[W_RUNQ_SPILL]; /* o  scratch: commits have little stack */
 
-        struct runq        runq;        /* PROTOCOL runq (sched/runq.c) */
-        struct parents     parents;     /* PROTOCOL parents (sched/parents.c) */
-        struct timers      timers;      /* PROTOCOL timers (sched/timers.c) */
+        struct runq        runq;        /* PROTOCOL runq (sched/queue/runq.c) */
+        struct parents     parents;     /* PROTOCOL parents (sched/queue/parents.c) */
+        struct timers      timers;      /* PROTOCOL timers (sched/timer/timers.c) */
 };
 
 /* How many wait in the P's own queues, for reports. */

@@ -7,7 +7,7 @@
  */
 #include "base/assert.h"
 #include "base/window.h"
-#include "sched/pin.h"
+#include "sched/thread/lockthread.h"
 #include "sched/sched.h"
 
 enum { PORTION = 128 };         /* most that are moved under sched.lock at once */

@@ -31,7 +31,7 @@
 #include "base/note.h"
 #include "base/rand.h"
 #include "base/records.h"
-#include "sched/deadlock.h"
+#include "sched/monitor/deadlock.h"
 #include "sched/g.h"
 #include "sched/m.h"
 #include "sched/p.h"
@@ -41,7 +41,7 @@ enum { W_PROCS_MAX = 1024 };
 
 enum { W_THREADS_MIN = 2, W_THREADS_MAX = 1000000 };
 
-enum { W_BLOCKED_PLACES = 64 };         /* reported at most, each once: blocked.c */
+enum { W_BLOCKED_PLACES = 64 };         /* reported at most, each once: blocked_report.c */
 
 /* Of every thread that weft starts: weft_blocking promises 1 MiB of it. One size, so that libc can
  * use a stack again; memory is committed as it is used. */
@@ -88,11 +88,11 @@ struct sched {
         struct queue       globq;       /* s  globq.c */
         w_atomic_u32       n_globq;     /* S */
 
-        /* PROTOCOL resize (sched/procs.c): w changed by the stopper of the world only. */
+        /* PROTOCOL resize (sched/run/procs.c): w changed by the stopper of the world only. */
         struct p          *all_p[W_PROCS_MAX];  /* w  those made so far; they stay */
         w_atomic_u32       n_p;         /* w  [RZ1] how many that are */
         w_atomic_u32       n_procs;     /* w  the first so many are in use */
-        w_atomic_u32       follows;     /* w  n_procs is what the machine has: sched/follow.c */
+        w_atomic_u32       follows;     /* w  n_procs is what the machine has: sched/run/follow.c */
         struct visit_steps steal_order; /* w */
         struct p_batch    *p_batches;   /* w  the memory of the Ps, sched/p.c */
         struct p          *idle_p;      /* s  newest first */
@@ -111,7 +111,7 @@ struct sched {
         uint32_t           n_helpers;   /* s  threads of ours that are no Ms: the monitor */
         uint32_t           n_locked;    /* s  goroutines that are locked to their threads */
         struct m          *keeper;      /* s  asleep until the next timer, in no list; or NULL */
-        w_atomic_u64       keeper_until;        /* S  [TM2] keeper.c; W_FOREVER: there is none */
+        w_atomic_u64       keeper_until;        /* S  [TM2] timekeeper.c; W_FOREVER: none */
         struct m          *poller;      /* s  asleep in the poller, in no list; or NULL */
         w_atomic_u32       polls;       /* S  whether there is one: netpoll.c */
         uint32_t           n_called;    /* s  called out of the poller and not yet come */
@@ -130,7 +130,7 @@ struct sched {
         struct lock        take_lock;   /* class take: one who takes Ps */
         uint32_t           flag_base;   /* i  W_FLAG_FENCED if every entry passes a fence */
 
-        W_ATOMIC(struct m *) held;      /* a  [HG2] Ms that are held, newest first: hogs.c */
+        W_ATOMIC(struct m *) held;      /* a  [HG2] Ms that are held, newest first: preempt.c */
         struct list_node   hogs;        /* s  the others, oldest first */
         w_atomic_u32       n_held;      /* a  hint */
         w_atomic_u64       turn_over_at;        /* a  hint: when one last was, after its turn */
@@ -161,7 +161,7 @@ struct sched {
         bool               too_many_lost;       /* the monitor's own: it was said */
         uint32_t           n_asked;     /* the monitor's own: who should be held any moment */
         int64_t            judge_at;    /* likewise: when more will be known about somebody */
-        w_atomic_uptr      blocked_at[W_BLOCKED_PLACES];        /* a  blocked.c */
+        w_atomic_uptr      blocked_at[W_BLOCKED_PLACES];        /* a  blocked_report.c */
         int64_t            retry_at, retry_pause;       /* the monitor's own */
         int64_t            follow_at;   /* likewise */
         int64_t            quiet_since, look_pause, said_quiet_at;      /* likewise: deadlock.c */

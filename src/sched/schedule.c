@@ -4,12 +4,12 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sched/pin.h"
+#include "sched/thread/lockthread.h"
 #include "sched/sched.h"
 
-/* Comes here without a P if that was taken, PROTOCOL take (sched/take.c). m0 leaves its own to
- * others, PROTOCOL threads (sched/thread.c), and so does one to which a goroutine is locked,
- * PROTOCOL pin (sched/pin.c). */
+/* Comes here without a P if that was taken, PROTOCOL take (sched/preempt/take.c). m0 leaves its own
+ * to others, PROTOCOL threads (sched/thread/thread.c), and so does one to which a goroutine is
+ * locked, PROTOCOL pin (sched/thread/lockthread.c). */
 void w_schedule(struct m *mp)
 {
         while (mp->p || w_thread_sleep(mp)) {

@@ -1,7 +1,7 @@
 /* sched/steal.c - step 7: take work from another P.
  *
  * Called by   find, by a spinning M that holds an empty P.
- * Protocols   cites runq (sched/runq.c), idle (sched/idle.c), timers (sched/timers.c).
+ * Protocols   cites runq (sched/queue/runq.c), idle (sched/idle.c), timers (sched/timer/timers.c).
  *
  * Victims are visited in an order that reaches each once per round and differs from round to round.
  * The oldest parent is the root of the most work, and its P will come to it last.

@@ -154,7 +154,7 @@ void w_thread_for(struct p *pp, bool spinning);
 void w_threads_for(struct p *list);
 /* Context: the goroutine that mp runs, or g0; not in a commit. */
 void w_thread_pay_owed(struct m *mp);
-/* asleep.c. Sleeps as an M without a P; true: has one again. false: the M is to end. */
+/* sleep.c. Sleeps as an M without a P; true: has one again. false: the M is to end. */
 bool w_thread_sleep(struct m *mp);
 bool w_thread_sleep_unlock(struct m *mp);       /* with sched.lock, which it releases */
 void w_thread_enlist_locked(struct m *mp);      /* among the idle ones */
@@ -193,7 +193,7 @@ int w_procs_follow(int n);
 /* follow.c: as many as the machine lets us have now. */
 int w_procs_found(void);
 
-/* stop.c */
+/* world.c */
 /* Any thread. False: the run ends, and nothing was stopped. A goroutine is told so only if its
  * thread has been left behind: it goes out. May switch. */
 W_MUST_CHECK bool w_world_stop(void);
@@ -293,7 +293,7 @@ void w_visit_end_foreign(void);
 void w_guests_await(void);
 
 /* Around a call that a thread of the program itself may make: while it lasts the run is not taken
- * down. False, and no end to call: no runtime runs. See PROTOCOL guest (sched/guest.c). */
+ * down. False, and no end to call: no runtime runs. See PROTOCOL guest (sched/run/foreign.c). */
 W_MUST_CHECK W_INLINE bool w_guest_begin(void)
 {
         return W_LIKELY(w_m() != NULL) ? w_run_is_on() : w_visit_begin_foreign();

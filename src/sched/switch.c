@@ -34,15 +34,15 @@
  *           the one that unlock releases.
  * Rejected  always through g0 (two switches); publishing before the switch (the waker's M could run
  *           the goroutine while we still stand on its stack).
- * Tests     flow/test_go.c, flow/test_unpark.c, sim scenarios sched_*.
+ * Tests     flow/sched/test_go.c, flow/sched/test_unpark.c, sim scenarios sched_*.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
 #include "sched/commit.h"
-#include "sched/nopreempt.h"
-#include "sched/pin.h"
-#include "sched/take.h"
+#include "sched/preempt/nopreempt.h"
+#include "sched/thread/lockthread.h"
+#include "sched/preempt/take.h"
 
 #include "weft.h"
 

@@ -1,7 +1,7 @@
 /* scope/scope.c - scopes as programs see them: open, children, cancel, close, shield.
  *
  * Called by   user code; sched/exit.c at the end of a goroutine that was started in a scope.
- * Protocols   cites scopes (wait/scopes.c), wake (wait/wake.c).
+ * Protocols   cites scopes (scope/tree.c), wake (wait/wake.c).
  *
  * A shield hides the scopes that were open when it began. One that is opened behind it counts, and
  * is the root of a tree of its own: what strikes outside does not reach it.
@@ -11,7 +11,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "wait/scopes.h"
+#include "scope/tree.h"
 
 #include "base/assert.h"
 #include "os/os.h"

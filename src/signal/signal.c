@@ -1,7 +1,8 @@
 /* signal/signal.c - signals arrive in channels.
  *
  * Called by   user code (weft_signal), run (begin, end), the monitor (deliver).
- * Protocols   owns signal; cites sysmon (sched/sysmon.c), note (base/note.c), chan (chan/chan.c).
+ * Protocols   owns signal; cites sysmon (sched/monitor/sysmon.c), note (base/note.c), chan
+ *             (chan/chan.c).
  *
  * No user code runs in a handler: it leaves a bit and pokes the monitor, which sends the number to
  * every channel that asked for it. A second signal of the same number before the monitor comes is
@@ -34,7 +35,7 @@
  * Rejected  a thread of its own (the monitor sleeps on a note anyway, and so no run has one thread
  *           more); signalfd and sigwait (every thread of the program would have to block the
  *           signal); counting arrivals (the kernel does not either).
- * Tests     flow/test_signal.c, sim scenarios signal_*, mutants signal-*.
+ * Tests     flow/signal/test_signal.c, sim scenarios signal_*, mutants signal-*.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -42,9 +43,9 @@
 #include "base/records.h"
 #include "base/window.h"
 #include "chan/chan.h"
-#include "sched/deadlock.h"
+#include "sched/monitor/deadlock.h"
 #include "sched/sched.h"
-#include "sched/sysmon.h"
+#include "sched/monitor/sysmon.h"
 
 #include "weft.h"
 

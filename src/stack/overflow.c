@@ -24,7 +24,7 @@
  * Edges     [SW2] pool set up   watch: watched store-release      ->  finder: load-acquire
  *           [SW3] finder done   finder: n_finders sub-release     ->  unwatch: load-acquire
  * Why it ends   a finder looks at a few hundred headers and returns, or the program dies.
- * Tests     flow/test_stack_overflow.c.
+ * Tests     flow/stack/test_stack_overflow.c.
  *
  * SPDX-License-Identifier: MIT
  */

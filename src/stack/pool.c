@@ -23,7 +23,7 @@
  *           or unreserved while bound: checked whenever either number changes.
  * Rejected  a reservation that names a slot (the first run would get a cold stack while warm ones
  *           lie free); searching the caches of others (a lock per cache on the fast path).
- * Tests     unit/test_stack.c, flow/test_stack_threads.c.
+ * Tests     unit/test_stack.c, flow/stack/test_stack_threads.c.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -25,7 +25,7 @@
  *           records of owners are never unmapped while the pool lives.
  * Rejected  a radix tree over addresses (the walk is short: a slab holds thousands of stacks, and
  *           only a program about to die walks); unmapping an empty slab (needs a grace period).
- * Tests     unit/test_stack.c, flow/test_stack_threads.c.
+ * Tests     unit/test_stack.c, flow/stack/test_stack_threads.c.
  *
  * A failed attempt to map is repeated with half as many slots, down to one, because a limit on
  * address space or strict accounting may allow less than a whole slab.

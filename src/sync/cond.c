@@ -1,7 +1,7 @@
 /* sync/cond.c - waiting for something that a mutex protects.
  *
  * Called by   user code.
- * Protocols   cites table (wait/table.c), wake (wait/wake.c), mutex (sync/mutex.c).
+ * Protocols   cites table (wait/waitqueue.c), wake (wait/wake.c), mutex (sync/mutex.c).
  *
  * PROTOCOL cond
  *
@@ -22,14 +22,14 @@
  *           it has not claimed yet is found in line, or waits for the bucket's lock to leave it.
  * Rejected  parking with the bucket locked and unlocking the mutex in the commit (one bucket's lock
  *           under another's).
- * Tests     flow/test_cond.c, flow/test_lifetime.c, explore scenarios sync-cond*, sim scenario
- *           sync_cond, mutants sync-cond-*; window cond-before-park.
+ * Tests     flow/sync/test_cond.c, flow/sync/test_sync_lifetime.c, explore scenarios sync-cond*,
+ *           sim scenario sync_cond, mutants sync-cond-*; window cond-before-park.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/window.h"
 #include "sched/sched.h"
-#include "wait/table.h"
+#include "wait/waitqueue.h"
 #include "wait/wait.h"
 
 #include "weft.h"

@@ -1,7 +1,7 @@
 /* sync/mutex.c - mutual exclusion between goroutines, and threads that are not weft's.
  *
  * Called by   user code; sync/cond.c.
- * Protocols   cites table (wait/table.c), wake (wait/wake.c).
+ * Protocols   cites table (wait/waitqueue.c), wake (wait/wake.c).
  *
  * PROTOCOL mutex
  *
@@ -35,16 +35,16 @@
  * Lifetime  the holder's CAS is the last that it does to the word. See PROTOCOL table.
  * Rejected  handing over always (every section costs a switch); waiters counted in the word (they
  *           must be counted down after the unlock).
- * Tests     flow/test_mutex.c, flow/test_sync_history.c, flow/test_lifetime.c, explore scenarios
- *           sync-mutex*, sim scenarios sync_mutex, sync_dropped, mutants sync-mutex-*; windows
- *           mutex-before-queue, mutex-before-wake.
+ * Tests     flow/sync/test_mutex.c, flow/sync/test_sync_history.c, flow/sync/test_sync_lifetime.c,
+ *           explore scenarios sync-mutex*, sim scenarios sync_mutex, sync_dropped, mutants
+ *           sync-mutex-*; windows mutex-before-queue, mutex-before-wake.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
 #include "base/window.h"
 #include "sched/sched.h"
-#include "wait/table.h"
+#include "wait/waitqueue.h"
 #include "wait/wait.h"
 
 #include "weft.h"

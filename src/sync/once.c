@@ -1,7 +1,7 @@
 /* sync/once.c - a function that is called once, however many ask.
  *
  * Called by   user code.
- * Protocols   cites table (wait/table.c), wake (wait/wake.c).
+ * Protocols   cites table (wait/waitqueue.c), wake (wait/wake.c).
  *
  * PROTOCOL once
  *
@@ -19,14 +19,14 @@
  * Why it is enough to know the runner by a number   only the runner itself finds its own there: it
  *           wrote it before it called the function.
  * Lifetime  the word is not touched after DONE. See PROTOCOL table.
- * Tests     flow/test_once.c, crash/test_sync.c, explore scenarios sync-once*, sim scenario
+ * Tests     flow/sync/test_once.c, crash/test_sync.c, explore scenarios sync-once*, sim scenario
  *           sync_once, mutants sync-once-*.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
 #include "sched/sched.h"
-#include "wait/table.h"
+#include "wait/waitqueue.h"
 #include "wait/wait.h"
 
 #include "weft.h"

@@ -1,7 +1,7 @@
 /* sync/rwmutex.c - many readers or one writer.
  *
  * Called by   user code.
- * Protocols   cites table (wait/table.c), wake (wait/wake.c).
+ * Protocols   cites table (wait/waitqueue.c), wake (wait/wake.c).
  *
  * PROTOCOL rwmutex
  *
@@ -27,14 +27,14 @@
  * Lifetime  step 2's CAS is the last that is done to the word. See PROTOCOL table.
  * Rejected  a mutex around the writers, as in Go: the writer would touch that after it has let the
  *           readers in; letting woken ones compete (a writer could starve).
- * Tests     flow/test_rwmutex.c, flow/test_lifetime.c, explore scenarios sync-rwmutex*, sim
- *           scenario sync_rwmutex, mutants sync-rwmutex-*.
+ * Tests     flow/sync/test_rwmutex.c, flow/sync/test_sync_lifetime.c, explore scenarios
+ *           sync-rwmutex*, sim scenario sync_rwmutex, mutants sync-rwmutex-*.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
 #include "sched/sched.h"
-#include "wait/table.h"
+#include "wait/waitqueue.h"
 #include "wait/wait.h"
 
 #include "weft.h"

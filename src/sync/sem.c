@@ -1,7 +1,7 @@
 /* sync/sem.c - a counting semaphore.
  *
  * Called by   user code.
- * Protocols   cites table (wait/table.c), wake (wait/wake.c).
+ * Protocols   cites table (wait/waitqueue.c), wake (wait/wake.c).
  *
  * PROTOCOL sem
  *
@@ -22,14 +22,15 @@
  *           are waiters there are no permits: a waiter sets QUEUED in the same CAS that finds none.
  * Lifetime  in step 2 the word is touched only if nobody was woken.
  * Rejected  waking without handing over (others overtake; the woken one has to touch the object).
- * Tests     flow/test_sem.c, flow/test_sync_history.c, flow/test_lifetime.c, explore scenarios
- *           sync-sem*, sim scenarios sync_sem, sync_handshake, mutants sync-sem-*.
+ * Tests     flow/sync/test_sem.c, flow/sync/test_sync_history.c, flow/sync/test_sync_lifetime.c,
+ *           explore scenarios sync-sem*, sim scenarios sync_sem, sync_handshake, mutants
+ *           sync-sem-*.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
 #include "sched/sched.h"
-#include "wait/table.h"
+#include "wait/waitqueue.h"
 #include "wait/wait.h"
 
 #include "weft.h"

@@ -1,7 +1,7 @@
 /* sync/wg.c - a wait group: a count, and those who wait until it is zero.
  *
  * Called by   user code.
- * Protocols   cites table (wait/table.c), wake (wait/wake.c).
+ * Protocols   cites table (wait/waitqueue.c), wake (wait/wake.c).
  *
  * PROTOCOL wait-group
  *
@@ -23,14 +23,14 @@
  *           bucket's lock if anybody waits, so that a new object at this address finds an empty
  *           line.
  * Rejected  counting the waiters in the word (a cancelled one would have to count itself down).
- * Tests     flow/test_wg.c, flow/test_lifetime.c, explore scenarios sync-wg*, sim scenario sync_wg,
- *           mutants sync-wg-*; window table-before-wake.
+ * Tests     flow/sync/test_wg.c, flow/sync/test_sync_lifetime.c, explore scenarios sync-wg*, sim
+ *           scenario sync_wg, mutants sync-wg-*; window table-before-wake.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
 #include "sched/sched.h"
-#include "wait/table.h"
+#include "wait/waitqueue.h"
 #include "wait/wait.h"
 
 #include "weft.h"

@@ -1,7 +1,7 @@
 /* time/sleep.c - a goroutine waits for nothing but the clock.
  *
  * Called by   user code.
- * Protocols   cites timers (sched/timers.c), park (sched/switch.c), wake (wait/wake.c).
+ * Protocols   cites timers (sched/timer/timers.c), park (sched/switch.c), wake (wait/wake.c).
  *
  * Without a scope only the timer can end the sleep, so it needs no wake word: the timer is armed by
  * the commit, when the goroutine is off its stack, and its claim always wins.
@@ -9,8 +9,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
-#include "sched/take.h"
-#include "wait/scopes.h"
+#include "sched/preempt/take.h"
+#include "scope/tree.h"
 #include "wait/wait.h"
 
 #include "weft.h"

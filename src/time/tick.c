@@ -1,7 +1,7 @@
 /* time/tick.c - a channel that is sent the time at regular intervals.
  *
  * Called by   user code.
- * Protocols   cites alarm (sched/alarm.c), chan (chan/chan.c).
+ * Protocols   cites alarm (sched/timer/lazytimer.c), chan (chan/chan.c).
  *
  * The alarm feeds the channel and holds no reference to it, so that dropping the last one is
  * noticed. While it sends, outside the lock of its heap, it has one: taken under that lock, and
@@ -10,7 +10,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "chan/chan.h"
-#include "sched/alarm.h"
+#include "sched/timer/lazytimer.h"
 #include "sched/sched.h"
 
 #include "weft.h"

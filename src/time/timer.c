@@ -1,13 +1,13 @@
 /* time/timer.c - a function that runs at some later time, in a goroutine of its own.
  *
  * Called by   user code.
- * Protocols   cites alarm (sched/alarm.c).
+ * Protocols   cites alarm (sched/timer/lazytimer.c).
  *
  * A weft_timer is an alarm with a function.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sched/alarm.h"
+#include "sched/timer/lazytimer.h"
 #include "sched/sched.h"
 
 #include "weft.h"

@@ -1,7 +1,7 @@
 /* wait/wait.c - the sleep of a waiting call, its deadline and its scope.
  *
  * Called by   channels, select, sync, sleep, join, park.
- * Protocols   cites wake (wait/wake.c), scopes (wait/scopes.c), timers (sched/timers.c), park
+ * Protocols   cites wake (wait/wake.c), scopes (scope/tree.c), timers (sched/timer/timers.c), park
  *             (sched/switch.c).
  *
  * SPDX-License-Identifier: MIT
@@ -10,8 +10,8 @@
 
 #include "base/assert.h"
 #include "base/window.h"
-#include "sched/take.h"
-#include "wait/scopes.h"
+#include "sched/preempt/take.h"
+#include "scope/tree.h"
 
 #include <errno.h>      /* -Exxx */
 

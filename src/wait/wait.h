@@ -17,7 +17,7 @@
 #define W_WAIT_WAIT_H
 
 #include "sched/sched.h"
-#include "sched/timers.h"
+#include "sched/timer/timers.h"
 #include "wait/wake.h"
 
 struct scope;
@@ -34,7 +34,7 @@ enum wait_kind {
 struct wait {
         struct waiter    waiter;
         struct scope    *scope;         /* o  whose list `member` is in; NULL: none */
-        struct list_node member;        /*    see wait/scopes.h */
+        struct list_node member;        /*    see scope/tree.h */
         struct list_node foreign;       /*    in the list of threads that are not weft's */
         bool             listed;        /* o  and whether it is in there */
         bool             timed;         /* o  `timer` was armed */

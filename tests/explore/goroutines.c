@@ -17,14 +17,14 @@
 
 #include "base/fatal.h"
 #include "chan/select.h"
-#include "sched/behind.h"
-#include "sched/blocked.h"
+#include "sched/run/fork.h"
+#include "sched/monitor/blocked_report.h"
 #include "sched/ids.h"
-#include "sched/netpoll.h"
-#include "sched/pin.h"
-#include "sched/sysmon.h"
-#include "sched/verdict.h"
-#include "wait/table.h"
+#include "sched/thread/netpoll.h"
+#include "sched/thread/lockthread.h"
+#include "sched/monitor/sysmon.h"
+#include "sched/monitor/activity.h"
+#include "wait/waitqueue.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include "scenarios.h"
 
-#include "sched/parents.h"
+#include "sched/queue/parents.h"
 
 #include <string.h>
 

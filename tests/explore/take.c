@@ -9,7 +9,7 @@
 #include "goroutines.h"
 #include "scenarios.h"
 
-#include "sched/take.h"
+#include "sched/preempt/take.h"
 
 static struct m m;
 static struct p p;

@@ -6,8 +6,8 @@
 #include "goroutines.h"
 #include "scenarios.h"
 
-#include "sched/alarm.h"
-#include "sched/keeper.h"
+#include "sched/timer/lazytimer.h"
+#include "sched/timer/timekeeper.h"
 #include "wait/wait.h"
 
 enum { DUE = 50, LATER = 60 };

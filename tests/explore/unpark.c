@@ -5,7 +5,7 @@
 #include "goroutines.h"
 #include "scenarios.h"
 
-#include "wait/scopes.h"
+#include "scope/tree.h"
 
 #include "weft.h"
 

@@ -5,7 +5,7 @@
 #ifndef TESTS_HARNESS_RUNQ_POP_H
 #define TESTS_HARNESS_RUNQ_POP_H
 
-#include "sched/runq.h"
+#include "sched/queue/runq.h"
 
 static inline struct g *runq_pop(struct runq *q)
 {

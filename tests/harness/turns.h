@@ -5,7 +5,7 @@
 #ifndef HARNESS_TURNS_H
 #define HARNESS_TURNS_H
 
-#include "net/files.h"
+#include "net/file_slots.h"
 #include "sched/m.h"
 
 /* As a call of weft's would. */

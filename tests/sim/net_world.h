@@ -5,7 +5,7 @@
 #ifndef TESTS_SIM_NET_WORLD_H
 #define TESTS_SIM_NET_WORLD_H
 
-#include "sched/netpoll.h"
+#include "sched/thread/netpoll.h"
 #include "sim/fd_world.h"
 
 #include <errno.h>      /* -Exxx */

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sched/freeze.h"
+#include "sched/run/freeze.h"
 #include "sim/ways_out.h"
 
 enum { MS = 1000000, N_WORKERS = 4, N_ROUNDS = 4, N_STOPS = 3, SOON_NS = 2 * MS };

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sched/parents.h"
+#include "sched/queue/parents.h"
 #include "sim/scenario.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "harness/in_line.h"
+#include "lib/in_line.h"
 #include "sim/pipe_world.h"
 
 enum { N_READERS = 4 };

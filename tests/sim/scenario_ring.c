@@ -1,4 +1,4 @@
-/* tests/sim/scenario_ring.c - PROTOCOL runq (sched/runq.c) on the simulated machine.
+/* tests/sim/scenario_ring.c - PROTOCOL runq (sched/queue/runq.c) on the simulated machine.
  *
  * One owner puts numbered items into a ring of eight and takes some back, two thieves take the
  * rest, a full ring spills. Every item comes out exactly once; without `next` each party gets them

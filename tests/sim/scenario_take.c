@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sched/take.h"
+#include "sched/preempt/take.h"
 #include "sim/sched_world.h"
 
 #include <errno.h>      /* EPIPE */

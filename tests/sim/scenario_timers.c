@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"
-#include "sched/timers.h"
+#include "sched/timer/timers.h"
 
 enum { LONG_NS = 13000000, SHORT_NS = 2000000 };
 

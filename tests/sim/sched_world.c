@@ -7,7 +7,7 @@
  */
 #include "sim/sched_world.h"
 
-#include "sched/take.h"
+#include "sched/preempt/take.h"
 
 #include <stdlib.h>     /* setenv */
 

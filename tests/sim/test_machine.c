@@ -5,7 +5,7 @@
  */
 #include "arch/fiber.h"
 #include "base/atomic.h"
-#include "sim/sim_util.h"
+#include "lib/extra/sim_test.h"
 
 #include <errno.h>
 #include <signal.h>     /* SIGUSR1 */

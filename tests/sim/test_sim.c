@@ -5,7 +5,7 @@
 #include "base/atomic.h"
 #include "base/fatal.h"
 #include "base/thread.h"
-#include "sim/sim_util.h"
+#include "lib/extra/sim_test.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The walk over frames ends where there is nothing to go by. */
-#include "sched/frames.h"
+#include "sched/inspect/frames.h"
 
 #include "harness/test.h"
 

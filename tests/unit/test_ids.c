@@ -4,7 +4,7 @@
  */
 #include "sched/ids.h"
 
-#include "os_util.h"
+#include "lib/os.h"
 #include "sched/g.h"
 
 enum { N = 200 };

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "os_fault_util.h"
+#include "lib/os_fault.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
  */
 #include "base/rand.h"
 #include "os/linux/cgroup.h"
-#include "os_util.h"
+#include "lib/os.h"
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/fatal.h"
-#include "os_fault_util.h"
+#include "lib/os_fault.h"
 
 TEST(only_one_watches_at_a_time)
 {

@@ -2,8 +2,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "os/linux/file.h"
-#include "os_util.h"
+#include "os/linux/procfs.h"
+#include "lib/os.h"
 
 #include <fcntl.h>
 #include <stdio.h>

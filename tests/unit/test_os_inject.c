@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "os_util.h"
+#include "lib/os.h"
 
 TEST(once_fails_the_kth_call_of_its_kind)
 {

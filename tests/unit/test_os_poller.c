@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "harness/nowait.h"
+#include "lib/nowait.h"
 #include "harness/test.h"
 #include "os/inject.h"
 #include "os/os.h"

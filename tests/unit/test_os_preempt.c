@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "harness/storm.h"
-#include "os_util.h"
+#include "lib/os.h"
 
 #include <dlfcn.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "os_util.h"
+#include "lib/os.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

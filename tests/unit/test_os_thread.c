@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "os_util.h"
+#include "lib/os.h"
 
 #include "base/note.h"
 

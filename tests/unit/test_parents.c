@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "harness/test.h"
-#include "sched/parents.h"
+#include "sched/queue/parents.h"
 
 struct g {
         int unused;

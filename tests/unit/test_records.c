@@ -4,7 +4,7 @@
  */
 #include "base/records.h"
 
-#include "os_util.h"
+#include "lib/os.h"
 
 struct record {
         struct queue_node link;

@@ -7,7 +7,7 @@
 #include "harness/test.h"
 
 #include "os/os.h"
-#include "wait/scopes.h"
+#include "scope/tree.h"
 #include "wait/wait.h"
 
 #include <errno.h>

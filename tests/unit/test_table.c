@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "wait/table.h"
+#include "wait/waitqueue.h"
 
 #include "harness/test.h"
 #include "sched/sched.h"

@@ -1,9 +1,9 @@
 /* Heaps of timers and the words of alarms, without a scheduler around them. */
-#include "sched/timers.h"
+#include "sched/timer/timers.h"
 
 #include "base/rand.h"
 #include "harness/test.h"
-#include "sched/alarm.h"
+#include "sched/timer/lazytimer.h"
 #include "sched/sched.h"
 
 enum { N_TIMERS = 1000 };

@@ -4,10 +4,10 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sched/verdict.h"
+#include "sched/monitor/activity.h"
 
 #include "harness/test.h"
-#include "os_util.h"
+#include "lib/os.h"
 #include "sched/sched.h"
 
 #include "weft.h"

@@ -7,7 +7,7 @@
 #include "os/os.h"
 
 #include "base/assert.h"
-#include "os/linux/call.h"
+#include "os/linux/errno_call.h"
 
 #include <limits.h>
 #include <net/if.h>

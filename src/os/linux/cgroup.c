@@ -18,8 +18,8 @@
 #include "os/linux/cgroup.h"
 
 #include "base/assert.h"
-#include "os/linux/call.h"
-#include "os/linux/file.h"
+#include "os/linux/errno_call.h"
+#include "os/linux/procfs.h"
 #include "os/os.h"
 
 #include <limits.h>

@@ -1,12 +1,12 @@
 /* os/linux/child.c - child processes. Contract: os/os.h.
  *
- * Called by   net/child.c.
+ * Called by   net/waitpid.c.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "os/os.h"
 
-#include "os/linux/call.h"
+#include "os/linux/errno_call.h"
 
 #include <sys/syscall.h>
 #include <sys/wait.h>

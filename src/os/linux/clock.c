@@ -5,7 +5,7 @@
 #include "os/linux/clock.h"
 
 #include "base/assert.h"
-#include "os/linux/call.h"
+#include "os/linux/errno_call.h"
 #include "os/os.h"
 
 #include <sys/syscall.h>

@@ -6,7 +6,7 @@
  */
 #include "os/os.h"
 
-#include "os/linux/call.h"
+#include "os/linux/errno_call.h"
 #include "os/linux/cgroup.h"
 
 #include <sys/syscall.h>

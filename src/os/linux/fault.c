@@ -3,7 +3,7 @@
  * Called by   stack/ (to report an overflow), once for the runtime.
  *
  * The handler stands on the signal stack, so it works when the goroutine's own stack is exhausted.
- * What weft does not claim goes on to whoever was there before (os/linux/chain.h).
+ * What weft does not claim goes on to whoever was there before (os/linux/signal_chain.h).
  *
  * PROTOCOL fault-watch
  *
@@ -25,8 +25,8 @@
  */
 #include "os/os.h"
 
-#include "os/linux/call.h"
-#include "os/linux/chain.h"
+#include "os/linux/errno_call.h"
+#include "os/linux/signal_chain.h"
 
 enum { N_SIGNALS = 2 };
 

@@ -1,6 +1,6 @@
 /* os/linux/fd.c - reading and writing descriptors that belong to others. Contract: os/os.h.
  *
- * Called by   net/transfer.c, message.c, fd.c.
+ * Called by   net/rw.c, message.c, fd.c.
  *
  * O_NONBLOCK belongs to the open file, which other processes may share: it is never changed. What a
  * single call may be asked instead: MSG_DONTWAIT on sockets, RWF_NOWAIT on pipes, files and others.
@@ -9,8 +9,8 @@
  */
 #include "os/os.h"
 
-#include "os/linux/call.h"
-#include "os/linux/file.h"
+#include "os/linux/errno_call.h"
+#include "os/linux/procfs.h"
 #include "os/linux/tty.h"
 
 #include <netinet/in.h>

@@ -11,7 +11,7 @@
 
 #include "base/assert.h"
 #include "base/sanitizer.h"
-#include "os/linux/call.h"
+#include "os/linux/errno_call.h"
 #include "os/linux/clock.h"
 
 #include <linux/futex.h>

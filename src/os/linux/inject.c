@@ -1,6 +1,6 @@
 /* os/linux/inject.c - the refusals that tests ask for. Contract: os/inject.h.
  *
- * Called by   every injection point (os/linux/call.h, thread.c); tests.
+ * Called by   every injection point (os/linux/errno_call.h, thread.c); tests.
  *
  * The request is one word, so that a thread never sees half of it.
  *

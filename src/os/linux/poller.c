@@ -1,7 +1,7 @@
 /* os/linux/poller.c - descriptors of any kind, and when something happens on them. Contract:
  * os/os.h.
  *
- * Called by   sched/netpoll.c, net/poll.c, net/users.c.
+ * Called by   sched/thread/netpoll.c, net/poll.c, net/desc_ref.c.
  *
  * One epoll instance; a descriptor is armed for one event at a time, or watched, edge-triggered.
  * The bell is an eventfd that stays readable until it is hushed, so that who is about to wait hears
@@ -14,7 +14,7 @@
 
 #include "base/assert.h"
 #include "base/sanitizer.h"
-#include "os/linux/call.h"
+#include "os/linux/errno_call.h"
 
 #include <poll.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* os/linux/preempt.c - a signal to a thread that computes, and only to such a one. Contract:
  * os/os.h.
  *
- * Called by   sched/hogs.c, sched/held.c.
+ * Called by   sched/preempt/preempt.c, sched/preempt/preempt_handler.c.
  *
  * The signal comes from a timer on the thread's own CPU clock. A thread that blocks uses no CPU, so
  * it gets none, and no call of the kernel that the program makes is cut short. Who is to be stopped
@@ -24,9 +24,9 @@
  */
 #include "os/os.h"
 
-#include "os/linux/call.h"
-#include "os/linux/chain.h"
-#include "os/linux/hold.h"
+#include "os/linux/errno_call.h"
+#include "os/linux/signal_chain.h"
+#include "os/linux/safepoint.h"
 
 #include <string.h>
 #include <sys/syscall.h>

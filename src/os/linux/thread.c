@@ -26,8 +26,8 @@
 #include "os/os.h"
 
 #include "base/assert.h"
-#include "os/linux/call.h"
-#include "os/linux/file.h"
+#include "os/linux/errno_call.h"
+#include "os/linux/procfs.h"
 
 #include <limits.h>
 #include <pthread.h>

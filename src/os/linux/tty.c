@@ -16,8 +16,8 @@
  */
 #include "os/linux/tty.h"
 
-#include "os/linux/call.h"
-#include "os/linux/file.h"
+#include "os/linux/errno_call.h"
+#include "os/linux/procfs.h"
 #include "os/os.h"
 
 #include <fcntl.h>

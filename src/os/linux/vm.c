@@ -6,8 +6,8 @@
  */
 #include "os/os.h"
 
-#include "os/linux/call.h"
-#include "os/linux/file.h"
+#include "os/linux/errno_call.h"
+#include "os/linux/procfs.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

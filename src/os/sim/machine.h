@@ -64,7 +64,7 @@ struct sim_m {
         const void          *last_addr; /* of its last atomic access, for reports */
         const struct w_site *last_site;
 
-        int64_t              run, wait; /* see os/sim/use.c */
+        int64_t              run, wait; /* see os/sim/cpu_usage.c */
         bool                 works, starves;
         int64_t              works_since;       /* not counted in `run` yet */
         uint32_t             n_timers;          /* made for it, and not deleted */

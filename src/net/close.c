@@ -1,0 +1,81 @@
+/* net/close.c - waiting for a descriptor; closing it.
+ *
+ * Called by   user code.
+ * Calls       poll.
+ * Protocols   cites poll (net/poll.c).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "net/unix_path.h"
+#include "net/poll.h"
+#include "wait/wait.h"
+
+#include "weft.h"
+
+#include <errno.h>      /* -Exxx */
+
+/* What poll(2) calls by other names is the same here. */
+static uint32_t directions_of(uint32_t events)
+{
+        enum { RDNORM = 0x040, WRNORM = 0x100, WRBAND = 0x200 };
+        uint32_t known = W_POLL_IN | W_POLL_PRI | W_POLL_OUT | W_POLL_RDHUP;
+
+        return (events & known) | (events & RDNORM ? W_POLL_IN : 0u) |
+               (events & (WRNORM | WRBAND) ? W_POLL_OUT : 0u);
+}
+
+static int wait_until_ready(struct desc *d, int fd, uint32_t events)
+{
+        for (;;) {
+                int now = w_os_fd_look(fd, events);
+
+                if (now != 0)
+                        return now > 0 && (now & W_POLL_NVAL) ? -EBADF : now;
+                int rc = w_poll_wait(d, fd, directions_of(events), W_POLL_TO_KNOW);
+
+                if (rc < 0)
+                        return rc;
+        }
+}
+
+W_EXPORT int weft_wait_fd(int fd, short events)
+{
+        if (!w_call_begin())
+                return -ESHUTDOWN;
+        W_ENTER();
+        int          rc = w_wait_refused();
+        struct desc *d = rc < 0 ? NULL : w_desc_begin(fd, &rc);
+
+        if (d) {
+                rc = wait_until_ready(d, fd, (unsigned short)events);
+                (void)w_desc_end(d, fd);
+        }
+        W_LEAVE();
+        w_call_end();
+        return rc;
+}
+
+W_EXPORT int weft_close(int fd)
+{
+        if (!w_call_begin())
+                return w_os_fd_close(fd);       /* nobody can be waiting */
+        W_ENTER();
+        int          rc;
+        struct desc *d = w_desc_begin(fd, &rc);
+        bool         closes = d && w_desc_close(d);
+
+        if (closes)
+                w_path_remove(d, &w_mark_before_);
+        if (d && !closes)
+                rc = -EBADF;
+        if (d) {
+                int closed = w_desc_end(d, fd);
+
+                rc = closes ? closed : rc;
+        } else if (rc == -ENOMEM) {
+                rc = w_desc_close_file(fd);     /* nobody has ever used it */
+        }
+        W_LEAVE();
+        w_call_end();
+        return rc;
+}

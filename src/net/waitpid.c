@@ -1,0 +1,123 @@
+/* net/waitpid.c - waiting for child processes.
+ *
+ * Called by   user code.
+ * Calls       poll.
+ * Protocols   cites poll (net/poll.c).
+ *
+ * The end of one child is waited for on a descriptor of it. The kernel has none for the end of any
+ * child, nor for stops, and older ones have none at all; or there are no descriptors left, or no
+ * room in the poller: then it is asked again and again, after pauses that grow. A thread that waits
+ * for it in the kernel could not be called back when a scope strikes, or the run ends.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "net/poll.h"
+#include "wait/wait.h"
+
+#include "weft.h"
+
+#include <errno.h>      /* -Exxx */
+
+enum {
+        FIRST_PAUSE_NS = 100000,
+        LAST_PAUSE_NS = 20000000,
+};
+
+struct child_wait {
+        int pid;
+        int status;
+        int options;
+};
+
+static int ask(struct child_wait *c)
+{
+        return w_os_child_wait(c->pid, &c->status, c->options);
+}
+
+/* ---- By looking ------------------------------------------------------------------------------ */
+
+static int look_again_and_again(struct child_wait *c)
+{
+        int64_t pause = FIRST_PAUSE_NS;
+
+        for (;;) {
+                int rc = weft_sleep(pause);
+
+                if (rc == 0)
+                        rc = ask(c);
+                if (rc != 0)
+                        return rc;
+                pause = pause * 2 < LAST_PAUSE_NS ? pause * 2 : LAST_PAUSE_NS;
+        }
+}
+
+/* ---- By its descriptor ----------------------------------------------------------------------- */
+
+/* Whatever else it says, nobody can wait for the descriptor. */
+static bool is_over(int rc)
+{
+        return rc == -ETIMEDOUT || rc == -ECANCELED || rc == -ESHUTDOWN;
+}
+
+/* 0: it cannot be waited for in this way. */
+static int wait_with(struct child_wait *c, struct desc *d, int fd)
+{
+        for (;;) {
+                int rc = ask(c);
+
+                if (rc != 0)
+                        return rc;
+                rc = w_poll_wait(d, fd, W_POLL_IN, W_POLL_TO_KNOW);
+                if (rc < 0)
+                        return is_over(rc) ? rc : 0;
+        }
+}
+
+static int wait_and_close(struct child_wait *c, int fd)
+{
+        int          rc = w_desc_made(fd);
+        struct desc *d = rc < 0 ? NULL : w_desc_begin(fd, &rc);
+
+        if (!d) {
+                (void)w_os_fd_close(fd);
+                return 0;
+        }
+        rc = wait_with(c, d, fd);
+        bool closes = w_desc_close(d);
+
+        (void)closes;           /* or somebody has called weft_close with this number */
+        (void)w_desc_end(d, fd);
+        return rc;
+}
+
+static int wait_for(struct child_wait *c)
+{
+        int rc = ask(c);
+
+        if (rc != 0 || c->options & W_CHILD_NOWAIT)
+                return rc;
+        int fd = c->pid > 0 && c->options == 0 ? w_os_child_open(c->pid) : -ENOSYS;
+
+        rc = fd < 0 ? 0 : wait_and_close(c, fd);
+        return rc != 0 ? rc : look_again_and_again(c);
+}
+
+/* ---- Public ---------------------------------------------------------------------------------- */
+
+W_EXPORT int weft_waitpid(pid_t pid, int *status, int options)
+{
+        struct child_wait c = { .pid = pid, .options = options };
+
+        if (!w_call_begin())
+                return -ESHUTDOWN;
+        W_ENTER();
+        int rc = w_wait_refused();
+
+        if (rc == 0)
+                rc = wait_for(&c);
+        if (rc > 0 && status)
+                *status = c.status;
+        W_LEAVE();
+        w_call_end();
+        return rc;
+}

@@ -1,0 +1,113 @@
+/* os/linux/stderr.c - the voice, the end, and the seed. Contract: os/os.h.
+ *
+ * Called by   base/fatal.c, also from signal handlers: raw calls only, no lock, no cancellation.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "os/os.h"
+
+#include "os/linux/errno_call.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STDERR = 2, ERR_MOMENT_NS = 20000000 };
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+/* Somebody made it non-blocking and it is full: a reader gets a moment. */
+static bool has_room(int fd, int64_t moment)
+{
+        struct pollfd   p = { .fd = fd, .events = POLLOUT };
+        struct timespec left = { .tv_sec = moment / 1000000000, .tv_nsec = moment % 1000000000 };
+        intptr_t        n;
+
+        do
+                n = W_SYS(syscall(SYS_ppoll, &p, 1, &left, NULL, 0));
+        while (n == -EINTR);    /* the kernel counts the moment down */
+        return n > 0 && (p.revents & POLLOUT);
+}
+
+static bool write_all(int fd, const char *text, size_t len, int64_t moment)
+{
+        while (len) {
+                intptr_t n = W_SYS(syscall(SYS_write, fd, text, len));
+
+                if (n == -EINTR || (n == -EAGAIN && has_room(fd, moment)))
+                        continue;
+                if (n <= 0)
+                        return false;
+                text += n;
+                len -= (size_t)n;
+        }
+        return true;
+}
+
+/* Takes back the signal that the write may have raised against this thread, unless one was waiting
+ * already: then it is not ours. */
+static void eat_sigpipe(const sigset_t *pipe_only)
+{
+        struct timespec at_once = { 0 };
+
+        while (W_SYS(syscall(SYS_rt_sigtimedwait, pipe_only, NULL, &at_once, _NSIG / 8)) == -EINTR)
+                continue;
+}
+
+bool w_os_write(int fd, const char *text, size_t len, int64_t moment)
+{
+        sigset_t waiting, pipe_only, mask;
+
+        /* Whoever closed the other end shall not kill the program by that. */
+        sigemptyset(&pipe_only);
+        sigaddset(&pipe_only, SIGPIPE);
+        (void)pthread_sigmask(SIG_BLOCK, &pipe_only, &mask);    /* cannot fail, nor the next two */
+        sigemptyset(&waiting);
+        (void)W_SYS(sigpending(&waiting));
+        bool all = write_all(fd, text, len, moment);
+
+        if (!sigismember(&waiting, SIGPIPE))
+                eat_sigpipe(&pipe_only);
+        (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
+        return all;
+}
+
+void w_os_write_err(const char *text, size_t len)
+{
+        (void)w_os_write(STDERR, text, len, ERR_MOMENT_NS);      /* there is no other voice */
+}
+
+W_NORETURN void w_os_abort(void)
+{
+        abort();
+}
+
+/* ---- Seed ------------------------------------------------------------------------------------ */
+
+/* What differs between processes even where the kernel gives no random numbers. */
+static uint64_t poor_seed(void)
+{
+        const void *given = (const void *)getauxval(AT_RANDOM);
+        uint64_t    seed = 0;
+
+        if (given)
+                memcpy(&seed, given, sizeof(seed));
+        return seed ^ (uint64_t)w_os_now() * 0x9e3779b97f4a7c15u ^ (uint64_t)getpid() << 40;
+}
+
+uint64_t w_os_random_seed(void)
+{
+        enum { NEVER_BLOCK = 1 };       /* GRND_NONBLOCK */
+        uint64_t seed;
+
+        if (W_SYS_AT(W_CALL_RANDOM, syscall(SYS_getrandom, &seed, sizeof(seed), NEVER_BLOCK)) !=
+            sizeof(seed))
+                return poor_seed();
+        return seed;
+}

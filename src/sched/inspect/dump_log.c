@@ -1,0 +1,258 @@
+/* sched/inspect/dump_log.c - what a dump has found, in memory of its own. Contract:
+ * sched/inspect/dump_log.h.
+ *
+ * Called by   dump, look.
+ *
+ * While the world is stopped addresses are kept and nothing is written: who reads what is written
+ * may be a goroutine. When it is told, those that are at the same place and were created at the
+ * same one share the names that are looked up then, below all their lines. Memory is mapped, not
+ * allocated: a thread that runs on without a P may hold the allocator's lock for long. What is in
+ * there does not move.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sched/inspect/dump_log.h"
+
+#include "base/assert.h"
+#include "os/os.h"
+#include "sched/inspect/backtrace.h"
+
+#include <string.h>
+
+enum {
+        CHUNK_BYTES = 256 * 1024,       /* address space; pages are committed as they are filled */
+        OUT_BYTES = 32 * 1024,          /* of the first one: what is written in one go */
+        STEPS_MAX = W_CALLS_FRAMES + W_CALLS_MAYBES + W_FRAMES_MAX + 8,
+        TELL_MOMENT_NS = 1000000000,
+};
+
+struct roll_chunk {
+        struct roll_chunk *next;
+        size_t             n, room;     /* bytes of those that follow */
+        _Alignas(16) char  bytes[];
+};
+
+struct roll_entry {
+        struct roll_entry *next;        /* in the order in which they were opened */
+        struct roll_entry *same;        /* the next one with the same steps */
+        struct roll_entry *last;        /* of those; of the first of them only */
+        struct step       *steps;
+        uint32_t           n_steps;
+        uint32_t           header_bytes;
+        bool               is_told;     /* with one before it */
+        char               header[];
+};
+
+/* ---- Keeping --------------------------------------------------------------------------------- */
+
+static size_t aligned(size_t n)
+{
+        return (n + 15) & ~(size_t)15;
+}
+
+static bool add_chunk(struct roll *r)
+{
+        void *memory;
+
+        if (w_os_vm_map(&memory, CHUNK_BYTES) < 0)
+                return false;
+        struct roll_chunk *chunk = memory;
+
+        chunk->room = CHUNK_BYTES - sizeof(*chunk);
+        if (r->last)
+                r->last->next = chunk;
+        else
+                r->first = chunk;
+        r->last = chunk;
+        return true;
+}
+
+void w_roll_begin(struct roll *r, int fd)
+{
+        *r = (struct roll){ .lines = { .fd = fd, .moment = TELL_MOMENT_NS } };
+        if (!add_chunk(r))
+                return;
+        r->first->room -= OUT_BYTES;
+        r->lines.buf = r->first->bytes + r->first->room;
+        r->lines.room = OUT_BYTES;
+}
+
+void w_roll_begin_at_once(struct roll *r)
+{
+        *r = (struct roll){ .lines = w_lines_err(), .at_once = true };
+}
+
+/* Room for one with as many steps as there may be. */
+static struct roll_entry *place_for(struct roll *r, size_t header_bytes)
+{
+        size_t most = aligned(sizeof(struct roll_entry) + header_bytes) +
+                      STEPS_MAX * sizeof(struct step);
+
+        r->cut = r->cut || !r->last || (r->last->room - r->last->n < most && !add_chunk(r));
+        return r->cut ? NULL : (struct roll_entry *)(void *)(r->last->bytes + r->last->n);
+}
+
+bool w_roll_open(struct roll *r, const char *header, size_t n)
+{
+        if (r->at_once) {
+                w_text_write(&r->lines, header, n);
+                return true;
+        }
+        struct roll_entry *e = place_for(r, n);
+
+        if (!e)
+                return false;
+        *e = (struct roll_entry){
+                .steps = (struct step *)(void *)((char *)e + aligned(sizeof(*e) + n)),
+                .header_bytes = (uint32_t)n,
+        };
+        memcpy(e->header, header, n);
+        r->open = e;
+        return true;
+}
+
+static void tell_step(struct lines *to, const struct step *s)
+{
+        switch (s->kind) {
+        case W_STEP_CALL:
+                w_frame_write(to, (const void *)s->value);
+                break;
+        case W_STEP_MAYBE:
+                w_frame_write_maybe(to, (const void *)s->value);
+                break;
+        case W_STEP_UNSEEN:
+                w_line_write(to, "\t(runs, and could not be looked at)\n");
+                break;
+        case W_STEP_PARENT:
+                w_line_write(to, "created in goroutine %ld by\n", (long)s->value);
+                break;
+        }
+}
+
+void w_roll_step(struct roll *r, enum step_kind kind, uintptr_t value)
+{
+        struct step s = { .kind = kind, .value = value };
+
+        if (r->at_once)
+                tell_step(&r->lines, &s);
+        else if (r->open->n_steps < STEPS_MAX)
+                r->open->steps[r->open->n_steps++] = s;
+}
+
+void w_roll_close(struct roll *r)
+{
+        if (r->at_once) {
+                w_line_write(&r->lines, "\n");
+                return;
+        }
+        struct roll_entry *e = r->open;
+
+        r->last->n = (size_t)((char *)(e->steps + e->n_steps) - r->last->bytes);
+        if (r->n++ == 0)
+                r->oldest = e;
+        else
+                r->newest->next = e;
+        r->newest = e;
+        r->open = NULL;
+}
+
+/* ---- Who is where others are ----------------------------------------------------------------- */
+
+/* The first of each kind; open addressing. */
+struct table {
+        struct roll_entry **slots;
+        size_t              mask;       /* number of slots - 1 */
+};
+
+static size_t table_bytes(const struct table *t)
+{
+        size_t page = w_os_page_size();
+
+        return ((t->mask + 1) * sizeof(t->slots[0]) + page - 1) & ~(page - 1);
+}
+
+static uint64_t hash_of(const struct roll_entry *e)
+{
+        uint64_t hash = e->n_steps;
+
+        for (uint32_t i = 0; i < e->n_steps; i++) {
+                hash = (hash ^ e->steps[i].value ^ e->steps[i].kind) * 0x9e3779b97f4a7c15u;
+                hash ^= hash >> 32;
+        }
+        return hash;
+}
+
+static bool are_same(const struct roll_entry *a, const struct roll_entry *b)
+{
+        bool same = a->n_steps == b->n_steps;
+
+        for (uint32_t i = 0; same && i < a->n_steps; i++)
+                same = a->steps[i].kind == b->steps[i].kind &&
+                       a->steps[i].value == b->steps[i].value;
+        return same;
+}
+
+static void add_to_table(struct table *t, struct roll_entry *e)
+{
+        size_t i = (size_t)hash_of(e) & t->mask;
+
+        while (t->slots[i] && !are_same(t->slots[i], e))
+                i = (i + 1) & t->mask;
+        struct roll_entry *first = t->slots[i];
+
+        if (first) {
+                first->last->same = e;
+                e->is_told = true;
+        } else {
+                first = t->slots[i] = e;
+        }
+        first->last = e;
+}
+
+/* Without memory for the table each is told of at length. */
+static void find_same(struct roll *r)
+{
+        struct table t = { .mask = 63 };
+        void        *memory;
+
+        while (t.mask < 2 * r->n)
+                t.mask = 2 * t.mask + 1;
+        if (w_os_vm_map(&memory, table_bytes(&t)) < 0)
+                return;
+        t.slots = memory;
+        for (struct roll_entry *e = r->oldest; e; e = e->next)
+                add_to_table(&t, e);
+        w_os_vm_unmap(memory, table_bytes(&t));
+}
+
+/* ---- Telling --------------------------------------------------------------------------------- */
+
+static void tell_all_same(struct roll *r, const struct roll_entry *first)
+{
+        for (const struct roll_entry *e = first; e; e = e->same)
+                w_text_write(&r->lines, e->header, e->header_bytes);
+        for (uint32_t i = 0; i < first->n_steps; i++)
+                tell_step(&r->lines, &first->steps[i]);
+        w_line_write(&r->lines, "\n");
+}
+
+void w_roll_tell(struct roll *r)
+{
+        W_ASSERT(!r->at_once && !r->open);
+        find_same(r);
+        for (struct roll_entry *e = r->oldest; e && !r->lines.lost; e = e->next)
+                if (!e->is_told)
+                        tell_all_same(r, e);
+        if (r->cut)
+                w_line_write(&r->lines, "(cut: no memory for more goroutines)\n");
+        w_lines_flush(&r->lines);
+}
+
+void w_roll_free(struct roll *r)
+{
+        for (struct roll_chunk *next, *chunk = r->first; chunk; chunk = next) {
+                next = chunk->next;
+                w_os_vm_unmap(chunk, CHUNK_BYTES);
+        }
+        *r = (struct roll){ 0 };
+}

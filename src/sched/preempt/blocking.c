@@ -1,0 +1,129 @@
+/* sched/preempt/blocking.c - blocking regions: code that says that it may block its thread.
+ *
+ * Called by   user code.
+ * Protocols   cites take (sched/preempt/take.c), mark (sched/preempt/enter.c).
+ *
+ * A region begins and ends with a few plain stores: the P stays where it is, and is taken only if
+ * the region lasts and somebody needs it (sched/monitor/sysmon.c). Then its goroutine goes on
+ * without, and gets a P again, or waits for one, when the region ends. Within one it is bound to
+ * its thread, so calls that wait are refused, and a yield is the kernel's.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "base/assert.h"
+#include "sched/commit.h"
+#include "sched/sched.h"
+#include "sched/preempt/take.h"
+
+#include "weft.h"
+
+#include <errno.h>      /* -EINVAL */
+
+/* Both are called inside, by the M that has this mark, and say what it becomes. It is handed on in
+ * a register: to write it and read it back at each step takes longer than all the rest. */
+W_INLINE uint32_t begin(struct m *mp, uint32_t mark)
+{
+        if (mp->n_regions++ == 0) {
+                w_g_move(mp->curg, G_RUNNING, G_REGION);
+                mark |= W_MARK_REGION;
+        }
+        return mark;
+}
+
+W_INLINE uint32_t end(struct m *mp, uint32_t mark)
+{
+        if (--mp->n_regions == 0) {
+                w_g_move(mp->curg, G_REGION, G_RUNNING);
+                mark &= ~(uint32_t)W_MARK_REGION;
+        }
+        return mark;
+}
+
+W_EXPORT void weft_block_begin(void)
+{
+        struct m *mp = w_m();
+
+        if (!mp || !mp->curg)
+                return;         /* a thread of the program may always block */
+        uint32_t before = w_enter_on(mp);
+
+        w_leave_as(mp, before, begin(mp, before | W_MARK_INSIDE));
+}
+
+/* Who does nothing but short regions would never let others have their turn. */
+static W_NOINLINE void go_on(void)
+{
+        w_need_p();
+        w_give_turn();
+}
+
+static W_NOINLINE void go_on_and_leave(struct m *mp, uint32_t before, uint32_t mark)
+{
+        w_store_rlx(&mp->mark, mark);                             /* own word */
+        go_on();
+        w_leave(before);
+}
+
+/* That of weft_blocking is its own to end. */
+W_EXPORT void weft_block_end(void)
+{
+        struct m *mp = w_m();
+
+        if (!mp || !mp->curg)
+                return;
+        uint32_t before = w_enter_on(mp);
+
+        W_CHECK(mp->n_regions > mp->on_g0,
+                "goroutine %ld ends a blocking region that it has not begun", (long)mp->curg->id);
+        uint32_t mark = end(mp, before | W_MARK_INSIDE);
+
+        if (W_LIKELY(mp->p && !w_p_is_to_yield(mp->p)) || mp->n_regions)
+                w_leave_as(mp, before, mark);
+        else
+                go_on_and_leave(mp, before, mark);
+}
+
+/* ---- On the thread's own stack --------------------------------------------------------------- */
+
+/* On g0, in the name of the goroutine that waits on its own stack meanwhile. */
+void w_commit_blocking(struct m *mp, const struct commit *c)
+{
+        struct commit call = *c;
+
+        mp->in_commit = false;
+        mp->curg = call.left;
+        mp->on_g0 = true;
+        mp->curg->nopreempt = true;     /* who waits here is refused before it leaves this stack */
+        w_leave_as(mp, 0, begin(mp, w_load_rlx(&mp->mark)));      /* own word */
+        call.fn(call.arg);
+        (void)w_enter_on(mp);
+        w_store_rlx(&mp->mark, end(mp, w_load_rlx(&mp->mark)));   /* own word */
+        mp->on_g0 = false;
+        mp->curg->nopreempt = w_g_cold(mp->curg)->n_nopreempt > 0;
+        call.left->saved_errno = *mp->errno_at;
+        mp->resume = call.left;
+}
+
+static void call_here(void (*fn)(void *), void *arg)
+{
+        weft_block_begin();
+        fn(arg);
+        weft_block_end();
+}
+
+W_EXPORT int weft_blocking(void (*fn)(void *), void *arg)
+{
+        struct m *mp = w_m();
+
+        if (!fn)
+                return -EINVAL;
+        if (!mp || !mp->curg || mp->on_g0) {
+                call_here(fn, arg);     /* a thread of the program, or on its own stack already */
+                return 0;
+        }
+        W_ENTER();
+        w_call_on_g0(w_commit_blocking, fn, arg);
+        go_on();
+        W_LEAVE();
+        return 0;
+}

@@ -1,0 +1,403 @@
+/* sched/timer/lazytimer.c - alarms: set, put off and stopped without touching the heap.
+ *
+ * Called by   time/timer.c, time/tick.c; timers.c when one is due.
+ * Protocols   cites timers (sched/timer/timers.c).
+ *
+ * PROTOCOL alarm
+ *
+ * Goal      an alarm goes off once for each time that it was set, unless it was stopped or set
+ *           anew before; after that it does not go off for the old time. Stopping and putting off
+ *           cost one change of a word, from any thread; the record outlives its place in the heap.
+ * Parties   setters, stoppers and the freer (any thread), the firer (holds the heap's lock), the
+ *           sweeper (likewise), the mover (of PROTOCOL timers; holds two).
+ * Words     word: when << 3 | HEAPED | SET | FREED. HEAPED changes under the heap's lock only. The
+ *           key in the heap is no later than `when`, or a setter that holds the lock is about to
+ *           make it so.  heap: changes under the lock of the heap that it names: whoever has that
+ *           lock and finds the same heap there has the right one.
+ * Setter    HEAPED, and not earlier than `when`: word := when', SET [AL1]; the heap will find out
+ *           else under the heap's lock: word := when', SET, HEAPED [AL1]; push, or lower the key
+ * Stopper   SET -> not SET [AL1]: it was in time
+ * Freer     not SET, FREED [AL1]; not HEAPED: the record is free
+ * Firer     the key has come up: SET and `when` is later: key := when
+ *           SET and due: SET -> not SET [AL1], prepares what is to be done, then as for those not
+ *           SET. A periodic one gets its next time instead and stays
+ *           not SET: HEAPED -> not [AL1], out of the heap; FREED: the record is free. It was set
+ *           again in between: stays, key := when
+ * Sweeper   more than a quarter of the heap is not SET: drops them all. Run by setters that push,
+ *           and by stoppers now and then
+ * Mover     heap := the other one [AL2]
+ * Closed    the heap of an alarm that is in none may have been closed. A setter that has its lock
+ *           sees that: heap := that of P 0 [AL2], and again
+ * Edges     [AL1] what each party did before   word CAS and xchg-acqrel -> the next one: the same,
+ *                 and load-acquire
+ *           [AL2] the heap itself   heap store-release -> heap load-acquire
+ * Why not for an old time   the firer's move from SET is a CAS on the very time that it saw.
+ * Why a record is freed once   HEAPED and FREED change in one word: whoever makes it FREED and not
+ *           HEAPED frees it.
+ * No memory for the goroutine   it stays set and is tried again RETRY_NS later, unless it was set
+ *           anew in that very moment.
+ * Rejected  removal at every stop (two locked instructions and a sift where most timers are stopped
+ *           before they fire); moving to the setter's heap (the word would have to name the heap).
+ * Tests     unit/test_timers.c, flow/time/test_timer.c, explore scenarios timers-alarm*, sim
+ *           scenarios timers_*, mutants timers-*.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sched/timer/lazytimer.h"
+
+#include "base/assert.h"
+#include "base/records.h"
+#include "sched/sched.h"
+
+#include <errno.h>      /* -ENOMEM */
+
+enum alarm_bit { HEAPED = 1, SET = 2, FREED = 4, N_BITS = 3 };
+
+enum {
+        RETRY_NS = 1000000,
+        CACHE_MAX = 64,         /* records kept per P; spills down to half */
+        SWEEP_MIN = 64,         /* dead ones that are worth a pass over the heap */
+};
+
+#define LATEST (INT64_MAX >> N_BITS)    /* 36 years after the machine's start: never */
+
+static struct {
+        struct lock    lock;    /* class alarms */
+        struct records records; /* its free list is the central one */
+} all;
+
+/* ---- Records --------------------------------------------------------------------------------- */
+
+void w_alarms_init(void)
+{
+        w_lock_init(&all.lock, W_LOCK_alarms);
+        w_records_init(&all.records, sizeof(struct alarm));
+}
+
+void w_alarms_destroy(void)
+{
+        w_records_destroy(&all.records);
+}
+
+static struct alarm *get_record(struct p *pp)
+{
+        struct queue_node *n = pp ? w_queue_pop(&pp->free_alarms) : NULL;
+
+        if (n)
+                return (struct alarm *)(void *)n;
+        w_lock(&all.lock);
+        struct alarm *a = w_records_get(&all.records);
+
+        w_unlock(&all.lock);
+        return a;
+}
+
+static void give_back(struct p *pp, uint32_t keep)
+{
+        w_lock(&all.lock);
+        while (pp->free_alarms.n > keep)
+                w_records_put(&all.records, w_queue_pop(&pp->free_alarms));
+        w_unlock(&all.lock);
+}
+
+static void put_record(struct alarm *a)
+{
+        struct p *pp = w_p();
+
+        if (!pp) {
+                w_lock(&all.lock);
+                w_records_put(&all.records, a);
+                w_unlock(&all.lock);
+                return;
+        }
+        w_queue_push_front(&pp->free_alarms, (struct queue_node *)(void *)a);
+        if (W_UNLIKELY(pp->free_alarms.n > CACHE_MAX))
+                give_back(pp, CACHE_MAX / 2);
+}
+
+void w_alarm_cache_drain(struct p *pp)
+{
+        give_back(pp, 0);
+}
+
+/* Not `heap`: somebody may still look there, see w_alarm_free_now(). */
+static void fill(struct alarm *a, const struct alarm *like)
+{
+        a->timer = (struct timer){ 0 };
+        a->word.raw = 0;        /* unpublished */
+        a->period = like->period;
+        a->fn = like->fn;
+        a->arg = like->arg;
+        a->created_at = like->created_at;
+        a->hold = like->hold;
+        a->room[0] = NULL;
+}
+
+struct alarm *w_alarm_new(const struct alarm *like)
+{
+        struct p     *pp = w_p();
+        struct alarm *a = get_record(pp);
+
+        if (!a)
+                return NULL;
+        struct p *home = pp ? pp : w_sched.all_p[((uintptr_t)a >> 7) % w_n_p()];
+
+        fill(a, like);
+        w_store_rel(&a->heap, &home->timers);                     /* [AL2] */
+        return a;
+}
+
+/* ---- The word -------------------------------------------------------------------------------- */
+
+/* With the lock of that heap. */
+static struct timers *heap_locked(const struct alarm *a)
+{
+        return w_load_rlx(&a->heap);                              /* guarded by the lock */
+}
+
+void w_alarm_moved(struct timer *t, struct timers *to)
+{
+        w_store_rel(&((struct alarm *)t)->heap, to);              /* [AL2] */
+}
+
+/* The heap that a is in or is to be in, locked and with room; NULL: no memory. */
+static struct timers *lock_heap(struct alarm *a)
+{
+        for (;;) {
+                struct timers *ts = w_load_acq(&a->heap);         /* [AL2] */
+
+                if (w_timers_lock_with_room(ts) < 0)
+                        return NULL;
+                if (W_LIKELY(heap_locked(a) == ts && !ts->closed))
+                        return ts;
+                if (heap_locked(a) == ts)
+                        w_store_rel(&a->heap, &w_sched.all_p[0]->timers);       /* [AL2] */
+                w_unlock(&ts->lock);
+        }
+}
+
+static int64_t when_of(uint64_t word)
+{
+        return (int64_t)(word >> N_BITS);
+}
+
+static uint64_t word_for(int64_t when, uint64_t bits)
+{
+        return (uint64_t)(when < LATEST ? when : LATEST) << N_BITS | bits;
+}
+
+static void check_alive(const struct alarm *a, uint64_t word)
+{
+        W_CHECK(!(word & FREED), "timer %p is used after it was freed", (const void *)a);
+}
+
+/* ---- Dead ones in the heap ------------------------------------------------------------------- */
+
+/* Out of the heap as far as the word is concerned, and no longer ours; false: it is set. */
+static bool drop_word_locked(struct timers *ts, struct alarm *a)
+{
+        uint64_t word = w_load_acq(&a->word);                     /* [AL1] */
+
+        do {
+                if (word & SET)
+                        return false;
+        } while (!w_cas_acqrel(&a->word, &word, word & ~(uint64_t)HEAPED));     /* [AL1] */
+        w_sub_rlx(&ts->n_dead, 1);                                /* counter */
+        if (word & FREED)
+                put_record(a);
+        return true;
+}
+
+static void sweep_locked(struct timers *ts)
+{
+        struct heap *h = &ts->heap;
+        uint32_t     kept = 0;
+
+        for (uint32_t i = 0; i < h->n; i++) {
+                struct timer *t = h->slots[i].item;
+
+                if (!t->claim && drop_word_locked(ts, (struct alarm *)t))
+                        continue;
+                h->slots[kept] = h->slots[i];
+                h->moved(t, kept++);
+        }
+        h->n = kept;
+        w_heap_rebuild(h);
+        w_timers_changed_locked(ts);
+}
+
+/* More are counted than there are for a moment, or fewer, even less than none: only the pass that
+ * this asks for looks closely. */
+static bool worth_a_sweep_locked(struct timers *ts)
+{
+        int64_t n = (int32_t)w_load_rlx(&ts->n_dead);             /* counter */
+
+        return n >= SWEEP_MIN && 4 * n > ts->heap.n;
+}
+
+/* At every power of two the stopper looks itself: perhaps nobody pushes any more. */
+static void count_dead(struct timers *ts)
+{
+        uint32_t n = w_add_rlx(&ts->n_dead, 1) + 1;               /* counter */
+
+        if (W_LIKELY(n < 4 * SWEEP_MIN || (n & (n - 1)) != 0))
+                return;
+        w_lock(&ts->lock);
+        if (worth_a_sweep_locked(ts))
+                sweep_locked(ts);
+        w_unlock(&ts->lock);
+}
+
+/* ---- Setting, stopping, freeing -------------------------------------------------------------- */
+
+static int set_locked(struct alarm *a, int64_t when)
+{
+        struct timers *ts = lock_heap(a);
+
+        if (!ts)
+                return -ENOMEM;
+        int64_t  before = w_timers_next_at(ts);
+        uint64_t old = w_xchg_acqrel(&a->word, word_for(when, SET | HEAPED));   /* [AL1] */
+
+        check_alive(a, old);
+        if (!(old & HEAPED)) {
+                if (worth_a_sweep_locked(ts))
+                        sweep_locked(ts);
+                w_timers_push_locked(ts, &a->timer, when);
+        } else {
+                if (!(old & SET))
+                        w_sub_rlx(&ts->n_dead, 1);                /* counter */
+                if (w_timers_key_locked(ts, &a->timer) > when)
+                        w_timers_rekey_locked(ts, &a->timer, when);
+        }
+        w_timers_unlock_told(ts, before);
+        return (old & SET) != 0;
+}
+
+int w_alarm_set(struct alarm *a, int64_t when)
+{
+        struct timers *ts = w_load_acq(&a->heap);                 /* [AL2] */
+        uint64_t       old = w_load_rlx(&a->word);                /* hint: the CAS decides */
+
+        do {
+                check_alive(a, old);
+                if (!(old & HEAPED) || when < when_of(old))
+                        return set_locked(a, when);
+        } while (!w_cas_acqrel(&a->word, &old, word_for(when, SET | HEAPED)));  /* [AL1] */
+        if (!(old & SET))
+                w_sub_rlx(&ts->n_dead, 1);                        /* counter */
+        return (old & SET) != 0;
+}
+
+bool w_alarm_is_set(const struct timer *t)
+{
+        const struct alarm *a = W_CONTAINER_OF(t, const struct alarm, timer);
+
+        return w_load_acq(&a->word) & SET;                        /* [AL1] */
+}
+
+bool w_alarm_stop(struct alarm *a)
+{
+        struct timers *ts = w_load_acq(&a->heap);                 /* [AL2] */
+        uint64_t       old = w_load_acq(&a->word);                /* [AL1] */
+
+        do {
+                check_alive(a, old);
+                if (!(old & SET))
+                        return false;
+        } while (!w_cas_acqrel(&a->word, &old, old & ~(uint64_t)SET));  /* [AL1] */
+        count_dead(ts);
+        return true;
+}
+
+void w_alarm_free(struct alarm *a)
+{
+        struct timers *ts = w_load_acq(&a->heap);                 /* [AL2] */
+        uint64_t       old = w_load_acq(&a->word);                /* [AL1] */
+
+        do
+                check_alive(a, old);
+        while (!w_cas_acqrel(&a->word, &old, (old & ~(uint64_t)SET) | FREED));  /* [AL1] */
+        if (!(old & HEAPED))
+                put_record(a);
+        else if (old & SET)
+                count_dead(ts);
+}
+
+/* Who is in `hold` has the lock of the alarm's heap, and moved the word before it was FREED: the
+ * heap that is read after that is the one, also if the alarm has moved there just before. The
+ * record may be another alarm's by now: then nobody is any more, and one more lock is harmless. */
+void w_alarm_free_now(struct alarm *a)
+{
+        w_alarm_free(a);
+        struct timers *ts = w_load_acq(&a->heap);                 /* [AL2] */
+
+        w_lock(&ts->lock);
+        w_unlock(&ts->lock);
+}
+
+/* ---- Due ------------------------------------------------------------------------------------- */
+
+/* The next time that is later than now, counted from `when` on: what was missed is skipped. */
+static int64_t next_period(int64_t when, int64_t period, int64_t now)
+{
+        return w_time_after(when, w_time_after(now - when, period) / period * period);
+}
+
+/* Due and not set any more: out, unless somebody has set it again. Out of the heap first: with its
+ * word dropped the record may be another alarm's already. */
+static void leave_locked(struct alarm *a)
+{
+        struct timers *ts = heap_locked(a);
+
+        w_timers_remove_locked(ts, &a->timer);
+        if (!drop_word_locked(ts, a))
+                w_timers_push_locked(ts, &a->timer, when_of(w_load_acq(&a->word)));     /* [AL1] */
+}
+
+static struct g *once_locked(struct alarm *a, uint64_t word, int64_t now)
+{
+        if (!w_cas_acqrel(&a->word, &word, word & ~(uint64_t)SET))      /* [AL1] */
+                return NULL;            /* stopped or set anew: looked at again */
+        w_add_rlx(&heap_locked(a)->n_dead, 1);                    /* counter */
+        struct g *gp = w_spawn_hidden(a->fn, a->arg, a->created_at);
+
+        if (gp) {
+                leave_locked(a);
+                return gp;
+        }
+        word &= ~(uint64_t)SET;
+        if (w_cas_acqrel(&a->word, &word, word | SET))            /* [AL1] */
+                w_sub_rlx(&heap_locked(a)->n_dead, 1);            /* counter */
+        w_timers_rekey_locked(heap_locked(a), &a->timer, now + RETRY_NS);
+        return NULL;
+}
+
+static void period_locked(struct alarm *a, uint64_t word, int64_t now, struct ring *r)
+{
+        int64_t when = when_of(word);
+        int64_t next = next_period(when, a->period, now);
+
+        if (!w_cas_acqrel(&a->word, &word, word_for(next, SET | HEAPED)))       /* [AL1] */
+                return;
+        w_timers_rekey_locked(heap_locked(a), &a->timer, next);
+        r->due = when;
+        a->hold(a, r);
+}
+
+struct g *w_alarm_due_locked(struct timer *t, int64_t now, struct ring *r)
+{
+        struct alarm *a = (struct alarm *)t;
+        uint64_t      word = w_load_acq(&a->word);                /* [AL1] */
+
+        r->call = NULL;
+        if (!(word & SET))
+                leave_locked(a);
+        else if (when_of(word) > now)
+                w_timers_rekey_locked(heap_locked(a), t, when_of(word));
+        else if (a->fn)
+                return once_locked(a, word, now);
+        else
+                period_locked(a, word, now, r);
+        return NULL;
+}

@@ -1,0 +1,284 @@
+/* tests/flow/sched/monitor/test_blocked_report.c - why a goroutine does not come back decides
+ * whether it loses its P, and one that blocks its thread is told of.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "lib/blocked.h"
+
+/* ---- The report ------------------------------------------------------------------------------ */
+
+/* Another goroutine waits for the only P; it writes what is read here. */
+static void write_byte(void *arg)
+{
+        (void)arg;
+        CHECK_EQ(write(ends[1], "x", 1), 1);
+}
+
+static void read_byte(void)
+{
+        char c = 0;
+
+        (void)sched_go(write_byte, NULL);
+        CHECK_EQ(test_read(ends[0], &c, 1), 1);
+}
+
+/* One place: neither unrolled nor, with something to do afterwards, left before the yield. */
+__attribute__((noinline)) static void read_and_yield(void)
+{
+        read_byte();
+        weft_yield();
+        w_add_acqrel(&n_at_it, 1);
+}
+
+static void read_five_times(void *arg)
+{
+        weft_name((const char *)arg);
+        for (int i = 0; i < 5; i++)
+                read_and_yield();
+}
+
+static void read_once_and_end(void *arg)
+{
+        weft_name((const char *)arg);
+        read_byte();
+}
+
+/* Where others use the CPUs not each of them is seen to block. */
+static void main_reads(void *arg)
+{
+        (void)arg;
+        sched_join(sched_go(read_five_times, "first"));
+        sched_join(sched_go(read_five_times, "second"));
+        for (int i = 0; i < 5; i++) {
+                sched_join(sched_go(read_once_and_end, "third"));
+                sched_join(sched_go(read_once_and_end, "fourth"));
+        }
+        CHECK_EQ(weft_check(), 0);
+}
+
+static void child_reads(void *arg)
+{
+        weft_config cfg = { .procs = 1, .preempt = *(int *)arg };
+
+        CHECK_EQ(pipe(ends), 0);
+        CHECK_EQ(weft_run_with(&cfg, main_reads, NULL), 0);
+        _exit(0);
+}
+
+static void reads_are_told_of(int preempt)
+{
+        char said[16384];
+
+        run_child(child_reads, &preempt, said, sizeof(said));
+        CHECK_MSG(count(said, " ms outside a blocking region\n") == 2, "%s", said);
+        CHECK_MSG(count(said, " \"first\" blocked its thread ") +
+                  count(said, " \"second\" blocked its thread ") == 1, "%s", said);
+        CHECK_MSG(count(said, " \"third\" blocked its thread ") +
+                  count(said, " \"fourth\" blocked its thread ") == 1, "%s", said);
+        CHECK_MSG(count(said, " region\nat\n\t0x") +         /* seen, or back too soon for that */
+                  count(said, " region\nbefore it came to\n\t0x") == 2, "%s", said);
+        CHECK_MSG(count(said, "\nbegan in\n\t0x") == 2, "%s", said);
+        CHECK_MSG(count(said, "weft: goroutine ") == 2, "%s", said);
+}
+
+TEST(each_place_that_blocks_is_told_of_once)            { reads_are_told_of(WEFT_PREEMPT_ALL); }
+TEST(each_place_that_blocks_is_told_of_once_if_blocked) { reads_are_told_of(WEFT_PREEMPT_BLOCKED); }
+
+/* ---- Who computes ---------------------------------------------------------------------------- */
+
+enum { HOG_NS = 100000000 };
+
+/* How many others had their turn while it did not come back. */
+static uint32_t hog(void)
+{
+        int64_t  until = w_os_now() + HOG_NS;
+        uint32_t before = w_load_acq(&n_pings);
+
+        (void)sched_go(ping, NULL);
+        while (w_os_now() < until && w_load_acq(&n_pings) == before)
+                w_cpu_pause();
+        return w_load_acq(&n_pings) - before;
+}
+
+static uint32_t n_beside;
+
+static void main_hog(void *arg)
+{
+        (void)arg;
+        n_beside = hog();
+        CHECK_EQ(weft_check(), 0);
+}
+
+static uint32_t hog_under(int preempt)
+{
+        weft_config cfg = { .procs = 1, .preempt = preempt };
+
+        CHECK_EQ(weft_run_with(&cfg, main_hog, NULL), 0);
+        return n_beside;
+}
+
+TEST(who_computes_keeps_its_p_if_blocked) { CHECK_EQ(hog_under(WEFT_PREEMPT_BLOCKED), 0); }
+TEST(who_computes_keeps_its_p_if_off)     { CHECK_EQ(hog_under(WEFT_PREEMPT_OFF), 0); }
+
+/* It does not come back before others had their turn. */
+static void main_endless_hog(void *arg)
+{
+        (void)arg;
+        while (hog() == 0)
+                ;
+}
+
+TEST(who_computes_loses_its_p_if_all)
+{
+        weft_config cfg = { .procs = 1, .preempt = WEFT_PREEMPT_ALL };
+
+        CHECK_EQ(weft_run_with(&cfg, main_endless_hog, NULL), 0);
+}
+
+static void child_hog(void *arg)
+{
+        (void)arg;
+        CHECK(hog_under(WEFT_PREEMPT_ALL) <= 2);
+        _exit(0);
+}
+
+TEST(who_computes_is_not_told_of)
+{
+        char said[4096];
+
+        run_child(child_hog, NULL, said, sizeof(said));
+        CHECK_STR(said, "");
+}
+
+/* ---- preempt=off ----------------------------------------------------------------------------- */
+
+static void main_sleeps(void *arg)
+{
+        uint32_t before = w_load_acq(&n_pings);
+
+        (void)arg;
+        (void)sched_go(ping, NULL);
+        w_os_sleep_until(w_os_now() + 60000000);
+        CHECK_EQ(w_load_acq(&n_pings), before);
+        weft_block_begin();
+        while (w_load_acq(&n_pings) == before)
+                w_os_sleep_until(w_os_now() + 1000000);
+        weft_block_end();
+        weft_stats_t st = { .size = sizeof(st) };
+
+        CHECK_EQ(weft_stats(&st), 0);
+        CHECK(st.takes >= 1);
+}
+
+static void child_off(void *arg)
+{
+        weft_config cfg = { .procs = 1, .preempt = WEFT_PREEMPT_OFF };
+
+        (void)arg;
+        CHECK_EQ(weft_run_with(&cfg, main_sleeps, NULL), 0);
+        _exit(0);
+}
+
+TEST(only_regions_lose_their_ps_if_off)
+{
+        char said[4096];
+
+        run_child(child_off, NULL, said, sizeof(said));
+        CHECK_STR(said, "");
+}
+
+/* ---- Several Ps, more that block than there are ---------------------------------------------- */
+
+static void read_and_sleep(void *arg)
+{
+        char c = 0;
+
+        (void)arg;
+        w_add_acqrel(&n_at_it, 1);
+        CHECK_EQ(test_read(ends[0], &c, 1), 1);
+        while (!w_load_acq(&go_on))
+                w_os_sleep_until(w_os_now() + 1000000);
+}
+
+static void main_many(void *arg)
+{
+        int64_t  ids[8];
+        uint32_t n = (uint32_t)sched_procs() + 3;
+
+        (void)arg;
+        for (uint32_t i = 0; i < n; i++)
+                ids[i] = sched_go(read_and_sleep, NULL);
+        while (w_load_acq(&n_at_it) < n)
+                weft_yield();
+        sched_join(sched_go(ping, NULL));
+        CHECK_EQ(write(ends[1], "12345678", n), n);
+        sched_join(sched_go(ping, NULL));
+        w_store_rel(&go_on, 1);
+        for (uint32_t i = 0; i < n; i++)
+                sched_join(ids[i]);
+        CHECK_EQ(weft_check(), 0);
+}
+
+static void many_block(const char *debug)
+{
+        struct test_resources before;
+
+        CHECK_EQ(pipe(ends), 0);
+        CHECK_EQ(setenv("WEFT_DEBUG", debug, 1), 0);
+        sched_warm_up();
+        before = test_resources_now();
+        sched_run(main_many, NULL);
+        CHECK_EQ(test_resources_now().descriptors, before.descriptors);
+}
+
+TEST(many_that_block_lose_their_ps)            { many_block("preempt=all"); }
+TEST(many_that_block_lose_their_ps_if_blocked) { many_block("preempt=blocked"); }
+
+/* ---- Where the system does not tell ---------------------------------------------------------- */
+
+#if defined(W_DEBUG)
+#include "os/inject.h"
+
+static void main_unknown(void *arg)
+{
+        int64_t id = sched_go(read_and_sleep, NULL);
+
+        (void)arg;
+        while (!w_load_acq(&n_at_it))
+                weft_yield();
+        sched_join(sched_go(ping, NULL));
+        CHECK_EQ(write(ends[1], "x", 1), 1);
+        w_store_rel(&go_on, 1);
+        sched_join(id);
+}
+
+static void child_unknown(void *arg)
+{
+        weft_config cfg = { .procs = 1 };
+
+        (void)arg;
+        CHECK_EQ(pipe(ends), 0);
+        w_inject_from(W_CALL_OPEN, 1, EMFILE);
+        CHECK_EQ(weft_run_with(&cfg, main_unknown, NULL), 0);
+        CHECK(w_inject_hits() > 0);
+        _exit(0);
+}
+
+static void check_unknown(void)
+{
+        char said[4096];
+
+        run_child(child_unknown, NULL, said, sizeof(said));
+        CHECK_STR(said, "");
+}
+#else
+static void check_unknown(void)
+{
+        test_skip("release builds have no fault injection");
+}
+#endif
+
+TEST(who_blocks_loses_its_p_where_nobody_knows_why)
+{
+        check_unknown();
+}

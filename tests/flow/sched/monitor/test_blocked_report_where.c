@@ -1,0 +1,196 @@
+/* tests/flow/sched/monitor/test_blocked_report_where.c - where goroutines block is told, and of
+ * those that go on so.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "lib/blocked.h"
+#include "lib/freeze.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+enum { BLOCKS_MS = 300, STAYS_MS = 1800 };        /* once the P was taken */
+#if defined(W_ASAN) || defined(W_TSAN)
+enum { WRAPPED = 1 };
+#else
+enum { WRAPPED = 0 };
+#endif
+
+/* Known to the linker by their names, and none of them ends in a call. */
+void read_there(void);
+void lock_there(void);
+void read_without_frame(void);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int             blocks_ms, preempt = WEFT_PREEMPT_ALL;
+
+__attribute__((noinline)) void read_there(void)
+{
+        char c = 0;
+
+        while (read(ends[0], &c, 1) != 1)
+                ;
+        w_add_acqrel(&n_at_it, 1);
+}
+
+__attribute__((noinline)) void lock_there(void)
+{
+        (void)pthread_mutex_lock(&lock);
+        (void)pthread_mutex_unlock(&lock);
+        w_add_acqrel(&n_at_it, 1);
+}
+
+/* As most programs are compiled; clang has no such attribute. */
+#if defined(__clang__)
+#define WITHOUT_FRAME __attribute__((noinline))
+#else
+#define WITHOUT_FRAME __attribute__((noinline, optimize("omit-frame-pointer")))
+#endif
+
+WITHOUT_FRAME void read_without_frame(void)
+{
+        char c = 0;
+
+        while (read(ends[0], &c, 1) != 1)
+                ;
+        w_add_acqrel(&n_at_it, 1);
+}
+
+static void *end_it_later(void *arg)
+{
+        (void)arg;
+        CHECK_EQ(pthread_mutex_lock(&lock), 0);
+        w_store_rel(&go_on, 1);
+        while (w_load_acq(&n_pings) == 0)
+                test_sleep_us(1000);
+        test_sleep_us(blocks_ms * 1000);
+        CHECK_EQ(write(ends[1], "x", 1), 1);
+        CHECK_EQ(pthread_mutex_unlock(&lock), 0);
+        return NULL;
+}
+
+static void (*there)(void);
+
+/* Beside somebody who needs the P. */
+static void block_there(void *arg)
+{
+        (void)arg;
+        weft_name("who blocks");
+        (void)sched_go(ping, NULL);
+        there();
+        weft_yield();
+}
+
+static void child_where(void *arg)
+{
+        weft_config cfg = { .procs = 1, .preempt = preempt };
+        pthread_t   thread;
+
+        (void)arg;
+        CHECK_EQ(pipe(ends), 0);
+        CHECK_EQ(pthread_create(&thread, NULL, end_it_later, NULL), 0);
+        while (!w_load_acq(&go_on))
+                sched_yield();
+        CHECK_EQ(weft_run_with(&cfg, block_there, NULL), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        _exit(0);
+}
+
+/* What is said of who blocks there for so long. It may have lost its P for another reason before it
+ * blocks: then nothing is, and it is tried again. */
+static void block_for(void (*fn)(void), int ms, char *said, size_t size)
+{
+        need_kernel();
+        there = fn;
+        blocks_ms = ms;
+        for (int i = 0; i < 10 && (i == 0 || !said[0]); i++)
+                run_child(child_where, NULL, said, size);
+}
+
+static void is_told_where(void (*fn)(void), const char *name)
+{
+        char said[16384];
+
+        if (WRAPPED)
+                test_skip("the sanitizer's own functions stand between");
+        block_for(fn, BLOCKS_MS, said, sizeof(said));
+        CHECK_MSG(count(said, "\"who blocks\" blocked its thread ") == 1, "%s", said);
+        CHECK_MSG(count(said, " region\nat\n\t0x") == 1, "%s", said);
+        CHECK_MSG(strstr(said, name), "%s", said);
+        CHECK_MSG(!strstr(said, "before it came to"), "%s", said);
+}
+
+TEST(it_is_told_where_a_goroutine_reads)  { is_told_where(read_there, " read_there"); }
+TEST(it_is_told_where_a_goroutine_locks)  { is_told_where(lock_there, " lock_there"); }
+TEST(it_is_told_where_without_frames)     { is_told_where(read_without_frame, " read_without_"); }
+
+/* The monitor tells, who knows no names, and the goroutine does not tell again. */
+TEST(who_goes_on_blocking_is_told_of_once)
+{
+        char said[16384];
+
+        block_for(read_there, STAYS_MS, said, sizeof(said));
+        CHECK_MSG(count(said, " blocked its thread ") == 1, "%s", said);
+        CHECK_MSG(count(said, " ms outside a blocking region, and still does\nat\n\t0x") == 1,
+                  "%s", said);
+        CHECK_MSG(count(said, "\nbegan in\n\t0x") == 1, "%s", said);
+}
+
+static void read_there_first(void)
+{
+        char c = 0;
+
+        while (read(ends[0], &c, 1) != 1)
+                ;
+        for (int64_t until = w_os_now() + (int64_t)STAYS_MS * 1000000; w_os_now() < until;)
+                w_cpu_pause();
+}
+
+/* For a second and more it was away, and computes by the time when that is looked at. */
+TEST(who_blocked_and_computes_is_not_said_to_block_still)
+{
+        char said[16384];
+
+        preempt = WEFT_PREEMPT_BLOCKED; /* else it is held, and has its P again */
+        block_for(read_there_first, BLOCKS_MS, said, sizeof(said));
+        CHECK_MSG(count(said, " blocked its thread ") == 1, "%s", said);
+        CHECK_MSG(!strstr(said, "still"), "%s", said);
+}
+
+enum { N_ALIKE = 6 };
+
+static void sleep_alike(void *arg)
+{
+        (void)arg;
+        test_sleep_us(STAYS_MS * 1000);
+}
+
+static void main_alike(void *arg)
+{
+        int64_t ids[N_ALIKE];
+
+        (void)arg;
+        for (int i = 0; i < N_ALIKE; i++)
+                ids[i] = sched_go(sleep_alike, NULL);
+        for (int i = 0; i < N_ALIKE; i++)
+                sched_join(ids[i]);
+}
+
+static void child_alike(void *arg)
+{
+        weft_config cfg = { .procs = 1 };
+
+        (void)arg;
+        CHECK_EQ(weft_run_with(&cfg, main_alike, NULL), 0);
+        _exit(0);
+}
+
+/* On stacks that begin at different places in their pages. */
+TEST(those_that_block_alike_are_told_of_once)
+{
+        char said[16384];
+
+        need_kernel();
+        run_child(child_alike, NULL, said, sizeof(said));
+        CHECK_MSG(count(said, ", and still does\n") == 1, "%s", said);
+}
