@@ -45,7 +45,7 @@ enum { SPIN_ROUNDS = 4 };       /* of 30 pauses each, about 1 us in all: Go's fi
 
 #define NONE 0
 #define H(name) (UINT64_C(1) << W_LOCK_##name)
-static const uint64_t may_hold[W_N_LOCK_CLASSES] = {
+static const uint64_t may_preempt[W_N_LOCK_CLASSES] = {
 #define LOCK(name, holds) [W_LOCK_##name] = (holds),
 #include "base/locks.def"
 #undef LOCK
@@ -67,7 +67,7 @@ static const char *first_class(uint64_t set)
 static void check_may_take(const struct lock *l)
 {
         struct thread *self = w_self();
-        uint64_t wrong = self ? self->held & ~may_hold[l->class] : 0;
+        uint64_t wrong = self ? self->held & ~may_preempt[l->class] : 0;
 
         W_CHECK(!wrong, "lock %s taken while holding %s", class_names[l->class],
                 first_class(wrong));

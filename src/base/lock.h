@@ -12,7 +12,7 @@
 #include "base/atomic.h"
 
 enum lock_class {
-#define LOCK(name, may_hold) W_LOCK_##name,
+#define LOCK(name, may_preempt) W_LOCK_##name,
 #include "base/locks.def"
 #undef LOCK
         W_N_LOCK_CLASSES

@@ -1,7 +1,7 @@
 /* base/thread.h - what the bottom layers keep per thread, and how to find it.
  *
  * Every thread that runs weft code owns one struct thread; struct m begins with it. It is found
- * through one thread-local word. (What weft keeps for other threads is behind w_os_guest.)
+ * through one thread-local word. (What weft keeps for other threads is behind w_os_foreign.)
  *
  * w_self() reads the *value* of that word with a volatile asm, each time anew. No address derived
  * from the thread pointer ever exists in a C variable, so the compiler has nothing to keep across

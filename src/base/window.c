@@ -37,7 +37,7 @@ static bool is_selected(const char *name)
 static uint64_t *generator(void)
 {
         struct thread *self = w_self();
-        uint64_t      *state = self ? &self->window_rand : &w_os_guest()->window_rand;
+        uint64_t      *state = self ? &self->window_rand : &w_os_foreign()->window_rand;
 
         if (*state == 0)
                 *state = w_os_random_seed();

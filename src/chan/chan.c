@@ -168,13 +168,13 @@ int w_chan_close(struct chan *c)
 
 W_EXPORT weft_chan *weft_chan_new(size_t elem_size, size_t capacity)
 {
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return NULL;
         W_ENTER();
         struct chan *c = w_chan_new(elem_size, capacity);
 
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
         return (weft_chan *)(void *)c;
 }
 
@@ -193,25 +193,25 @@ W_EXPORT weft_chan *(weft_chan_ref)(weft_chan *c)
 /* Once the run is ending there is nothing to do: its memory goes as a whole. */
 W_EXPORT void (weft_chan_unref)(weft_chan *c)
 {
-        if (!c || !w_guest_begin())
+        if (!c || !w_foreign_enter())
                 return;
         W_ENTER();
         w_chan_unref(w_chan_of(c));
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
 }
 
 W_EXPORT int (weft_chan_close)(weft_chan *c)
 {
         if (!c)
                 return -EINVAL;
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return -ESHUTDOWN;
         W_ENTER();
         int rc = w_chan_close(w_chan_of(c));
 
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
         return rc;
 }
 

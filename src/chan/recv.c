@@ -42,7 +42,7 @@ static W_NOINLINE int recv_wait_unlock(struct chan *c, void *elem)
 W_INLINE int recv(struct chan *c, void *elem)
 {
         struct waiter *asleep;
-        int            rc = w_wait_refused();
+        int            rc = w_call_check();
 
         if (W_UNLIKELY(rc < 0))
                 return rc;

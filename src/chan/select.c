@@ -238,7 +238,7 @@ static int select_wait(struct select *s)
 static int select_any(struct select *s)
 {
         if (!s->has_default) {
-                int rc = w_wait_refused();
+                int rc = w_call_check();
 
                 if (rc < 0)
                         return rc;

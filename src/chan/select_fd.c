@@ -22,7 +22,7 @@ static int look(const struct select_case *cs)
 {
         if (cs->fd < 0 || cs->fd > INT_MAX)
                 return -EBADF;
-        int now = w_os_fd_look((int)cs->fd, events_of(cs));
+        int now = w_os_fd_poll((int)cs->fd, events_of(cs));
 
         return now > 0 && (now & W_POLL_NVAL) ? -EBADF : now;
 }

@@ -107,7 +107,7 @@ void w_select_sort(struct select *s)
 /* ---- Locking --------------------------------------------------------------------------------- */
 
 /* A channel that stands in several cases is locked once: at the first of its places. */
-static bool is_first_place(const struct select *s, uint32_t k)
+static bool is_first_entry(const struct select *s, uint32_t k)
 {
         return k == 0 || chan_at(s, k) != chan_at(s, k - 1);
 }
@@ -115,13 +115,13 @@ static bool is_first_place(const struct select *s, uint32_t k)
 void w_select_lock_all(const struct select *s)
 {
         for (uint32_t k = 0; k < s->n_chans; k++)
-                if (is_first_place(s, k))
+                if (is_first_entry(s, k))
                         w_lock_quick(&chan_at(s, k)->lock);
 }
 
 void w_select_unlock_all(const struct select *s)
 {
         for (uint32_t k = s->n_chans; k-- > 0;)
-                if (is_first_place(s, k))
+                if (is_first_entry(s, k))
                         w_unlock_quick(&chan_at(s, k)->lock);
 }

@@ -30,7 +30,7 @@ static void leave_joins(const struct select *s, uint32_t n)
 
 /* W_SELECT_NONE, or the index of one that has ended since, with its result; no join is in line
  * then. */
-static int line_up_joins(const struct select *s, struct wait *w)
+static int enqueue_joins(const struct select *s, struct wait *w)
 {
         for (uint32_t i = 0; s->n_joins > 0 && i < s->n; i++) {
                 struct select_case *cs = w_select_case(s, i);
@@ -53,7 +53,7 @@ static int line_up_joins(const struct select *s, struct wait *w)
         return W_SELECT_NONE;
 }
 
-static void line_up_chans(const struct select *s, struct wait *w)
+static void enqueue_chans(const struct select *s, struct wait *w)
 {
         for (uint32_t k = 0; k < s->n_chans; k++) {
                 uint32_t            i = w_select_case(s, k)->order;
@@ -131,13 +131,13 @@ static void nothing(void *arg)
 
 int w_select_wait_unlock(struct select *s, struct wait *w)
 {
-        int ended = line_up_joins(s, w);
+        int ended = enqueue_joins(s, w);
 
         if (ended >= 0) {
                 w_select_unlock_all(s);
                 return ended;
         }
-        line_up_chans(s, w);
+        enqueue_chans(s, w);
         w_select_unlock_all(s);
         W_WINDOW("select-before-park");
         uint32_t verdict = w_wait_park(w, W_WAIT_SELECT, nothing, NULL);

@@ -56,7 +56,7 @@ static void nothing(void *arg)
 int w_chan_wait_for_ever(enum wait_reason reason)
 {
         struct wait w;
-        int         rc = w_wait_refused();
+        int         rc = w_call_check();
 
         if (rc < 0)
                 return rc;

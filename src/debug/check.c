@@ -1,7 +1,7 @@
 /* debug/check.c - weft_check: stops the world and looks at every goroutine, thread and P.
  *
  * Called by   user code; tests; WEFT_DEBUG=check=1 at the end of a run.
- * Protocols   cites stop (sched/run/world.c), mark (sched/preempt/enter.c), pin
+ * Protocols   cites world (sched/run/world.c), where (sched/preempt/enter.c), pin
  *             (sched/thread/lockthread.c).
  *
  * The invariants are numbered in sched/sched.h. A violation is fatal and says what was found.
@@ -104,11 +104,11 @@ static bool runs(enum g_state state)
 }
 
 /* Locked to its thread, and asleep: so is the thread, or it is about to be. */
-static void check_pinned(const struct g *gp)
+static void check_lockthread(const struct g *gp)
 {
         const struct m *mp = w_g_cold(gp)->locked_m;
 
-        W_CHECK(gp->locked && mp->locked_g == gp && mp->kept && !mp->curg && !mp->next_g,
+        W_CHECK(gp->locked && mp->locked_g == gp && mp->dedicated && !mp->curg && !mp->next_g,
                 "check: goroutine %ld waits, and thread %u is not there for it", (long)gp->id,
                 mp->thread.id);
 }
@@ -134,8 +134,8 @@ static bool check_g(void *record, void *arg)
         if (state == G_WAITING)
                 W_CHECK(gp->reason != W_WAIT_NONE && gp->stack,
                         "check: goroutine %ld waits for nothing", (long)gp->id);
-        if (w_pin_waits(gp))
-                check_pinned(gp);
+        if (w_lockthread_waits(gp))
+                check_lockthread(gp);
         if (w_g_is_alive(state)) {
                 W_CHECK(gp->id > 0 && gp->id_page, "check: a live goroutine without an id");
                 census->n_live++;
@@ -146,19 +146,19 @@ static bool check_g(void *record, void *arg)
 /* ---- Threads and Ps: I5, I6, I7, I9, I12, I13 ------------------------------------------------ */
 
 struct m_census {
-        uint32_t n, n_asleep, n_lost, n_kept, n_leaving;
+        uint32_t n, n_asleep, n_lost, n_dedicated, n_leaving;
         uint32_t n_spinning;
 };
 
 /* Who has lost its P is not stopped, and may be about to lock or unlock. */
-static void check_kept(const struct m *mp)
+static void check_dedicated(const struct m *mp)
 {
         const struct g *gp = mp->locked_g;
 
         W_CHECK(!gp || (gp->locked && w_g_cold(gp)->locked_m == mp),
                 "check: thread %u is kept for goroutine %ld, which is not locked to it",
                 mp->thread.id, (long)gp->id);
-        W_CHECK(mp->is_main || mp->kept == (gp != NULL),
+        W_CHECK(mp->is_main || mp->dedicated == (gp != NULL),
                 "check: thread %u is kept for nobody, or for everyone", mp->thread.id);
 }
 
@@ -167,7 +167,7 @@ static void count_m(const struct m *mp, struct m_census *census)
         census->n++;
         census->n_asleep += !w_list_empty(&mp->idle_link);
         census->n_lost += mp->lost_p != NULL;
-        census->n_kept += mp->kept && !mp->lost_p;
+        census->n_dedicated += mp->dedicated && !mp->lost_p;
         census->n_leaving += mp->leaves;
 }
 
@@ -175,13 +175,13 @@ static void check_m_counts(const struct m_census *census)
 {
         W_CHECK(census->n == w_sched.n_m, "check: %u threads found, %u counted", census->n,
                 w_sched.n_m);
-        W_CHECK(census->n_asleep == w_sched.n_idle_m + w_sched.n_kept_m,
+        W_CHECK(census->n_asleep == w_sched.n_idle_m + w_sched.n_dedicated_asleep,
                 "check: %u threads sleep, %u counted", census->n_asleep,
-                w_sched.n_idle_m + w_sched.n_kept_m);
+                w_sched.n_idle_m + w_sched.n_dedicated_asleep);
         W_CHECK(census->n_lost == w_sched.n_lost, "check: %u threads without their P, %u counted",
                 census->n_lost, w_sched.n_lost);
-        W_CHECK(census->n_kept == w_sched.n_kept, "check: %u threads are kept, %u counted",
-                census->n_kept, w_sched.n_kept);
+        W_CHECK(census->n_dedicated == w_sched.n_dedicated, "check: %u dedicated Ms, %u counted",
+                census->n_dedicated, w_sched.n_dedicated);
         W_CHECK(census->n_leaving == w_sched.n_leaving, "check: %u threads leave, %u counted",
                 census->n_leaving, w_sched.n_leaving);
         W_CHECK(census->n_spinning <= w_n_procs(), "check: %u threads spin on %u Ps",
@@ -189,13 +189,13 @@ static void check_m_counts(const struct m_census *census)
 }
 
 /* They come and go by themselves, but not in and out of the queue. */
-static void check_hogs(void)
+static void check_preempted(void)
 {
-        W_LIST_EACH(n, &w_sched.hogs) {
-                struct m *mp = W_CONTAINER_OF(n, struct m, hog_link);
+        W_LIST_EACH(n, &w_sched.preemptq) {
+                struct m *mp = W_CONTAINER_OF(n, struct m, preempt_link);
                 uint32_t  grant = w_load_rlx(&mp->grant);         /* guarded by the lock */
 
-                W_CHECK(grant == W_GRANT_GONE || grant == W_GRANT_WAIT,
+                W_CHECK(grant == W_GRANT_QUEUED || grant == W_GRANT_WAITING,
                         "check: thread %u waits for a P, and its grant is %u", mp->thread.id,
                         grant);
         }
@@ -203,19 +203,19 @@ static void check_hogs(void)
 
 static void check_m(struct m *mp, struct m_census *census)
 {
-        bool idle = !w_list_empty(&mp->idle_link) || w_m_is_officer_locked(mp);
+        bool idle = !w_list_empty(&mp->idle_link) || w_m_is_event_waiter_locked(mp);
 
         count_m(mp, census);
         if (mp->lost_p)
                 return;
-        check_kept(mp);
+        check_dedicated(mp);
         if (idle)
                 W_CHECK(!mp->p && !mp->curg && !mp->spinning,
                         "check: idle thread %u has a P, a goroutine or spins", mp->thread.id);
         if (mp->p)
                 W_CHECK(w_load_rlx(&mp->p->m) == mp,              /* guarded: stopped */
                         "check: P %u does not know its thread %u", mp->p->id, mp->thread.id);
-        W_CHECK(!mp->p || !w_mark_is_outside(w_load_acq(&mp->mark)), /* [MK1] */
+        W_CHECK(!mp->p || !w_where_is_user(w_load_acq(&mp->where)), /* [MK1] */
                 "check: thread %u holds a P in a stopped world and is outside", mp->thread.id);
         /* Without a P it is about to stop looking. */
         census->n_spinning += mp->p && mp->spinning;
@@ -259,7 +259,7 @@ static void check_locked(struct p *own)
         W_LIST_EACH(n, &w_sched.all_m)
                 check_m(W_CONTAINER_OF(n, struct m, all_link), &ms);
         check_m_counts(&ms);
-        check_hogs();
+        check_preempted();
         W_CHECK(census.n_live == w_live_count(), "check: %ld goroutines found, %ld counted",
                 (long)census.n_live, (long)w_live_count());
 }
@@ -277,7 +277,7 @@ void w_check_world(struct p *own)
 
 W_EXPORT int weft_check(void)
 {
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return -ESHUTDOWN;
         W_ENTER();
         bool stopped = w_world_stop();
@@ -287,6 +287,6 @@ W_EXPORT int weft_check(void)
                 w_world_start();
         }
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
         return stopped ? 0 : -ESHUTDOWN;
 }

@@ -17,7 +17,7 @@ _Static_assert(W_ARRAY_LEN(((weft_stats_t *)0)->ready_to_run) == W_READY_BUCKETS
                "the public histogram has the same buckets");
 
 /* Where the waits of each reason are counted. */
-static const size_t place_of[W_N_WAIT_REASONS] = {
+static const size_t entry_of[W_N_WAIT_REASONS] = {
         [W_WAIT_IO] = offsetof(weft_stats_t, parks_io),
         [W_WAIT_PARK] = offsetof(weft_stats_t, parks_park),
         [W_WAIT_JOIN] = offsetof(weft_stats_t, parks_join),
@@ -39,7 +39,7 @@ static void add_parks(weft_stats_t *st, struct p_stats *s)
         for (uint32_t i = W_WAIT_NONE + 1; i < W_N_WAIT_REASONS; i++) {
                 uint64_t n = w_load_rlx(&s->parks[i]);            /* counter */
 
-                *(uint64_t *)(void *)((char *)st + place_of[i]) += n;
+                *(uint64_t *)(void *)((char *)st + entry_of[i]) += n;
                 st->parks += n;
         }
 }
@@ -68,7 +68,8 @@ void w_stats_collect(weft_stats_t *st)
         w_lock(&w_sched.lock);
         st->procs = w_n_procs();
         st->threads = w_sched.n_m;
-        st->threads_idle = w_sched.n_idle_m + w_sched.n_kept_m + w_n_officers_locked();
+        st->threads_idle = w_sched.n_idle_m + w_sched.n_dedicated_asleep +
+                           w_n_event_waiters_locked();
         st->procs_idle = w_load_rlx(&w_sched.n_idle_p);           /* counter */
         w_unlock(&w_sched.lock);
         st->stacks_reserved = w_stack_stats(&w_sched.stacks, w_sched.config.stack_size).n_reserved;
@@ -80,12 +81,12 @@ W_EXPORT int weft_stats(weft_stats_t *st)
 
         if (!st || st->size < sizeof(st->size))
                 return -EINVAL;
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return -ESHUTDOWN;
         W_ENTER();
         w_stats_collect(&all);
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
         size_t   known = st->size < sizeof(all) ? (size_t)st->size : sizeof(all);
         uint64_t size = st->size;
 

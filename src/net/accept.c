@@ -1,7 +1,7 @@
 /* net/accept.c - the next connection to a listening socket.
  *
  * Called by   user code.
- * Protocols   cites poll (net/poll.c), beside (net/close_notify.c).
+ * Protocols   cites poll (net/poll.c), close-notify (net/close_notify.c).
  *
  * Tries first, unless the socket is one that waits: then nobody calls accept(2) who was not told
  * that there is something, and of weft's callers one at a time. Only if other code is quicker does
@@ -42,9 +42,9 @@ struct accepting {
 
 /* ---- Trying ---------------------------------------------------------------------------------- */
 
-static int accept_here(struct accepting *a, uint32_t *before)
+static int accept_blocking(struct accepting *a, uint32_t *before)
 {
-        int now = w_os_fd_look(a->fd, W_POLL_IN);
+        int now = w_os_fd_poll(a->fd, W_POLL_IN);
 
         if (now <= 0)
                 return now < 0 ? now : -EAGAIN;
@@ -59,11 +59,11 @@ static int accept_here(struct accepting *a, uint32_t *before)
 
 static int accept_in_region(struct accepting *a, uint32_t *before)
 {
-        if (!a->woken || !w_desc_hold(a->d, W_POLL_IN))
+        if (!a->woken || !w_desc_reserve(a->d, W_POLL_IN))
                 return -EAGAIN;
-        int rc = accept_here(a, before);
+        int rc = accept_blocking(a, before);
 
-        w_desc_let_go(a->d, a->fd, W_POLL_IN);
+        w_desc_unreserve(a->d, a->fd, W_POLL_IN);
         return rc;
 }
 
@@ -135,7 +135,7 @@ static bool try_again(void *arg)
 /* Others get on in any case: the sleep may be short for want of memory. */
 static int back_off(struct accepting *a)
 {
-        int rc = w_beside_sleep(a->d, w_time_after(w_os_now(), a->pause), try_again, a);
+        int rc = w_close_notify_sleep(a->d, w_time_after(w_os_now(), a->pause), try_again, a);
 
         a->pause = a->pause < PAUSE_MAX_NS / 2 ? 2 * a->pause : PAUSE_MAX_NS;
         if (rc == 0 && a->found == NOTHING)
@@ -162,7 +162,7 @@ static int accept_one(struct accepting *a, uint32_t *before)
                 if (rc == -EAGAIN)
                         rc = wait_for_one(a);
                 else if (is_aborted(rc))
-                        rc = w_wait_refused();
+                        rc = w_call_check();
                 if (is_shortage(rc))
                         rc = back_off(a);
                 if (rc < 0)
@@ -198,7 +198,7 @@ W_EXPORT int weft_accept(int fd)
         if (!w_call_begin())
                 return -ESHUTDOWN;
         uint32_t before = w_enter();
-        int      rc = w_wait_refused();
+        int      rc = w_call_check();
 
         a.d = rc < 0 ? NULL : w_desc_begin(fd, &rc);
         if (a.d) {

@@ -27,7 +27,7 @@ static uint32_t directions_of(uint32_t events)
 static int wait_until_ready(struct desc *d, int fd, uint32_t events)
 {
         for (;;) {
-                int now = w_os_fd_look(fd, events);
+                int now = w_os_fd_poll(fd, events);
 
                 if (now != 0)
                         return now > 0 && (now & W_POLL_NVAL) ? -EBADF : now;
@@ -43,7 +43,7 @@ W_EXPORT int weft_wait_fd(int fd, short events)
         if (!w_call_begin())
                 return -ESHUTDOWN;
         W_ENTER();
-        int          rc = w_wait_refused();
+        int          rc = w_call_check();
         struct desc *d = rc < 0 ? NULL : w_desc_begin(fd, &rc);
 
         if (d) {
@@ -65,7 +65,7 @@ W_EXPORT int weft_close(int fd)
         bool         closes = d && w_desc_close(d);
 
         if (closes)
-                w_path_remove(d, &w_mark_before_);
+                w_path_remove(d, &w_where_before_);
         if (d && !closes)
                 rc = -EBADF;
         if (d) {

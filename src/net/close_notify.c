@@ -3,9 +3,9 @@
  * Called by   accept (waits for a number to become free), connect (for a listener with a full
  *             queue), io (for a receiver, or a terminal, with no room), errand (for the thread that
  *             does it); users (something is closed).
- * Protocols   owns beside; cites wake (wait/wake.c), poll (net/poll.c).
+ * Protocols   owns close-notify; cites wake (wait/wake.c), poll (net/poll.c).
  *
- * PROTOCOL beside
+ * PROTOCOL close-notify
  *
  * Goal      who sleeps beside its descriptor hears when weft_close begins for that one; and when
  *           any has been closed, because there is room for another then.
@@ -39,7 +39,7 @@ static struct {
         w_atomic_u32     n;             /* a  [BS1] by the fence */
         bool             ready;         /* l  the end of the run will be heard of */
         struct run_end   at_end;
-} all = { .lock = W_LOCK_INIT(beside), .list = { &all.list, &all.list } };
+} all = { .lock = W_LOCK_INIT(close_notify), .list = { &all.list, &all.list } };
 
 /* When the last thread of the run is gone: the frames of those who slept are, too. */
 static void forget_all(void)
@@ -58,7 +58,7 @@ static void get_ready_locked(void)
         all.ready = true;
 }
 
-void w_beside_join(struct beside *b, struct waiter *w)
+void w_close_notify_join(struct close_waiter *b, struct waiter *w)
 {
         w->sole = false;
         b->waiter = w;
@@ -71,7 +71,7 @@ void w_beside_join(struct beside *b, struct waiter *w)
         w_fence_full();                                           /* [BS1] */
 }
 
-void w_beside_leave(struct beside *b)
+void w_close_notify_leave(struct close_waiter *b)
 {
         w_lock(&all.lock);
         w_list_unlink(&b->link);
@@ -85,16 +85,16 @@ static W_NOINLINE void wake_all(void)
 
         w_lock(&all.lock);
         W_LIST_EACH(n, &all.list) {
-                struct waiter *w = W_CONTAINER_OF(n, struct beside, link)->waiter;
+                struct waiter *w = W_CONTAINER_OF(n, struct close_waiter, link)->waiter;
 
-                if (w_wake_claim(w, W_BESIDE_LOOK) == W_CLAIM_WON)
+                if (w_wake_claim(w, W_CLOSE_NOTIFIED) == W_CLAIM_WON)
                         w_wake_gather(w, &woken);
         }
         w_unlock(&all.lock);
         w_ready_many(&woken);
 }
 
-void w_beside_wake(void)
+void w_close_notify_wake(void)
 {
         w_fence_full();                                           /* [BS1] */
         if (W_UNLIKELY(w_load_rlx(&all.n) != 0))                  /* guarded by BS1 */
@@ -106,14 +106,14 @@ static void unlock_nothing(void *arg)
         (void)arg;
 }
 
-int w_beside_sleep(struct desc *d, int64_t until, bool (*try)(void *arg), void *arg)
+int w_close_notify_sleep(struct desc *d, int64_t until, bool (*try)(void *arg), void *arg)
 {
         struct wait   w;
-        struct beside b;
+        struct close_waiter b;
         int           rc = 0;
 
         w_wait_begin(&w, until, W_CANCELLABLE);
-        w_beside_join(&b, &w.waiter);
+        w_close_notify_join(&b, &w.waiter);
         W_WINDOW("beside-joined");
         if (w_desc_is_closing(d)) {
                 rc = -EBADF;
@@ -122,7 +122,7 @@ int w_beside_sleep(struct desc *d, int64_t until, bool (*try)(void *arg), void *
 
                 rc = verdict >= W_VERDICT_OTHER ? 0 : w_wait_error(&w, verdict);
         }
-        w_beside_leave(&b);
+        w_close_notify_leave(&b);
         w_wait_end(&w);
         return rc == -ETIME ? 0 : rc;
 }

@@ -1,7 +1,7 @@
 /* net/connect.c - connecting a socket.
  *
  * Called by   user code; dial.
- * Protocols   cites poll (net/poll.c), beside (net/close_notify.c), errand (net/offload.c).
+ * Protocols   cites poll (net/poll.c), close-notify (net/close_notify.c), offload (net/offload.c).
  *
  * A connect that is under way is asked again, once the poller says that something has happened. A
  * unix socket whose listener has a full queue cannot be waited for: it tries again after a pause. A
@@ -42,7 +42,7 @@ int w_connect_finish(struct desc *d, int fd, const void *addr, uint32_t len, int
 
         while (is_under_way(rc) || rc == -EAGAIN) {
                 if (rc == -EAGAIN) {
-                        rc = w_beside_sleep(d, w_time_after(w_os_now(), pause), NULL, NULL);
+                        rc = w_close_notify_sleep(d, w_time_after(w_os_now(), pause), NULL, NULL);
                         pause = pause < PAUSE_MAX_NS / 2 ? 2 * pause : PAUSE_MAX_NS;
                 } else {
                         rc = w_poll_wait(d, fd, W_POLL_OUT, woken ? W_POLL_AGAIN : W_POLL_FIRST);
@@ -59,31 +59,31 @@ int w_connect_finish(struct desc *d, int fd, const void *addr, uint32_t len, int
 
 /* ---- Sockets that wait ----------------------------------------------------------------------- */
 
-static void run_connect(union errand_matter *m)
+static void run_connect(union offload_job *m)
 {
         m->connect.rc = w_os_socket_connect(m->connect.fd, m->connect.addr, m->connect.len);
 }
 
-static void drop_connect(union errand_matter *m)
+static void drop_connect(union offload_job *m)
 {
         (void)w_desc_end(m->connect.d, m->connect.fd);
 }
 
-static struct errand_kind connects = W_ERRAND_KIND(connects, .name = "connect",
+static struct offload_kind connects = W_OFFLOAD_KIND(connects, .name = "connect",
                                                    .most = THREADS_MAX, .run = run_connect,
                                                    .drop = drop_connect);
 
 /* The thread uses the descriptor as long as it takes: it has begun with it, too. */
 static int connect_elsewhere(struct desc *d, int fd, const void *addr, uint32_t len)
 {
-        union errand_matter m = { .connect = { .fd = fd, .len = len } };
+        union offload_job m = { .connect = { .fd = fd, .len = len } };
         int                 rc;
 
         memcpy(m.connect.addr, addr, len);
         m.connect.d = w_desc_begin(fd, &rc);
         if (!m.connect.d)
                 return rc;
-        rc = w_errand_do(&connects, &m, d);
+        rc = w_offload_call(&connects, &m, d);
         if (rc < 0) {
                 w_os_socket_shut(fd);
                 return rc;
@@ -113,7 +113,7 @@ W_EXPORT int weft_connect(int fd, const struct sockaddr *sa, unsigned int len)
         if (!w_call_begin())
                 return -ESHUTDOWN;
         W_ENTER();
-        int          rc = w_wait_refused();
+        int          rc = w_call_check();
         struct desc *d = rc < 0 ? NULL : w_desc_begin(fd, &rc);
 
         if (d) {

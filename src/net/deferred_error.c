@@ -2,20 +2,22 @@
  *
  * Called by   io.
  *
- * PROTOCOL kept
+ * PROTOCOL deferred-error
  *
  * Goal      a call that goes on until all is done and has moved bytes says how many, though it was
  *           then refused; the error, which a socket tells once, comes with the next call in that
  *           direction: once, and only if the number still leads to the socket that it came from.
- * Parties   keeper; taker; closer; other code, which may close(2) the number and open another file.
- * Words     of each number, under its lock: kept: directions in which there is one; kept_error of
- *           each; kept_of: the file they came from.
+ * Parties   timekeeper; taker; closer; other code, which may close(2) the number and open another
+ *           file.
+ * Words     of each number, under its lock: kept: directions in which there is one; deferred_error
+ *           of each; deferred_of: the file they came from.
  * Keeper    is a user of the number.  1 asks the kernel which file it is; no socket: drops it
  *           2 lock; those of another file: dropped; puts its own in place of an older one; unlock
  * Taker     is a user of the number.  1 none is kept in its direction: goes on   2 asks which file
  *           it is   3 lock; takes it out; of another file: drops all; unlock
  * Closer    the last user after weft_close: drops all under the lock, before the number is free.
- * Why a look without the lock will do   who is called after the keeper has returned sees what it
+ * Why a look without the lock will do   who is called after the timekeeper has returned sees what
+ *                                       it
  *           did; any other may as well have come before it.
  * Why which file   nobody hears of a close(2) by other code; the number's next file would be blamed
  *           for what the old one did.
@@ -38,15 +40,15 @@
 
 static int *error_at(struct desc *d, uint32_t direction)
 {
-        return &d->kept_error[direction == W_POLL_OUT];
+        return &d->deferred_error[direction == W_POLL_OUT];
 }
 
-static bool is_kept_of(const struct desc *d, const struct w_os_file *file)
+static bool is_deferred_of(const struct desc *d, const struct w_os_file *file)
 {
-        return d->kept_of[0] == file->device && d->kept_of[1] == file->number;
+        return d->deferred_of[0] == file->device && d->deferred_of[1] == file->number;
 }
 
-void w_kept_put(struct desc *d, int fd, uint32_t direction, int error)
+void w_deferred_error_put(struct desc *d, int fd, uint32_t direction, int error)
 {
         struct w_os_file file;
 
@@ -54,31 +56,31 @@ void w_kept_put(struct desc *d, int fd, uint32_t direction, int error)
             w_os_fd_ask(fd, &file) < 0 || !file.tells_once)
                 return;
         w_lock(&d->lock);
-        uint32_t kept = is_kept_of(d, &file) ? w_load_rlx(&d->kept) : 0;          /* guarded */
+        uint32_t deferred = is_deferred_of(d, &file) ? w_load_rlx(&d->deferred) : 0; /* guarded */
 
-        d->kept_of[0] = file.device;
-        d->kept_of[1] = file.number;
+        d->deferred_of[0] = file.device;
+        d->deferred_of[1] = file.number;
         *error_at(d, direction) = error;
-        w_store_rlx(&d->kept, kept | direction);                  /* guarded by the lock */
+        w_store_rlx(&d->deferred, deferred | direction);                 /* guarded by the lock */
         w_unlock(&d->lock);
 }
 
-int w_kept_take_slow(struct desc *d, int fd, uint32_t direction)
+int w_deferred_error_take_slow(struct desc *d, int fd, uint32_t direction)
 {
         struct w_os_file file = { 0 };
         int              error = 0;
         bool             is_open = w_os_fd_ask(fd, &file) == 0;
 
         w_lock(&d->lock);
-        uint32_t kept = w_load_rlx(&d->kept);                     /* guarded by the lock */
+        uint32_t deferred = w_load_rlx(&d->deferred);                    /* guarded by the lock */
 
-        if (!is_open || !is_kept_of(d, &file)) {
-                kept = 0;
-        } else if (kept & direction) {
+        if (!is_open || !is_deferred_of(d, &file)) {
+                deferred = 0;
+        } else if (deferred & direction) {
                 error = *error_at(d, direction);
-                kept &= ~direction;
+                deferred &= ~direction;
         }
-        w_store_rlx(&d->kept, kept);                              /* guarded by the lock */
+        w_store_rlx(&d->deferred, deferred);                             /* guarded by the lock */
         w_unlock(&d->lock);
         return error;
 }

@@ -82,8 +82,8 @@ static struct leaf *new_leaf_locked(void)
         for (uint32_t i = 0; i < N_IN_LEAF; i++) {
                 w_lock_init(&leaf->descs[i].lock, W_LOCK_poll);
                 w_list_init(&leaf->descs[i].waits);
-                for (uint32_t k = 0; k < W_N_WAYS; k++)
-                        w_list_init(&leaf->descs[i].ways[k].waits);
+                for (uint32_t k = 0; k < W_N_DIRS; k++)
+                        w_list_init(&leaf->descs[i].dirs[k].waits);
         }
         leaf->next = table.leaves;
         table.leaves = leaf;

@@ -2,8 +2,8 @@
  * weft_close really closes it. And those that weft makes.
  *
  * Called by   io, fd, accept, connect, child, select (around every call); listen, dial, accept.
- * Protocols   cites poll (net/poll.c), own (net/poll_edge.c), beside (net/close_notify.c), kept
- *             (net/deferred_error.c).
+ * Protocols   cites poll (net/poll.c), poll-edge (net/poll_edge.c), close-notify
+ *             (net/close_notify.c), kept (net/deferred_error.c).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -42,7 +42,7 @@ struct desc *w_desc_begin(int fd, int *rc)
 static void forget_file_locked(struct desc *d)
 {
         w_store_rlx(&d->no_file, 0);                              /* hint */
-        w_store_rlx(&d->kept, 0);                                 /* guarded by the lock */
+        w_store_rlx(&d->deferred, 0);                                 /* guarded by the lock */
 }
 
 bool w_desc_is_file(struct desc *d, int fd)
@@ -78,7 +78,7 @@ static W_NOINLINE int really_close(struct desc *d, int fd)
         int          rc;
 
         w_lock(&d->lock);
-        W_ASSERT(w_list_empty(&d->waits) && d->held == 0);
+        W_ASSERT(w_list_empty(&d->waits) && d->reserved == 0);
         d->seq++;
         d->trying = 0;
         w_store_rlx(&d->own, 0);                                  /* guarded by PL1 */
@@ -89,7 +89,7 @@ static W_NOINLINE int really_close(struct desc *d, int fd)
         w_unlock(&d->lock);
         w_store_rel(&d->users, 0);                                /* [PL1] */
         rc = w_desc_close_file(fd);
-        w_beside_wake();
+        w_close_notify_wake();
         w_lock(&d->lock);
         w_poll_change_locked(d, &woken);
         w_unlock(&d->lock);
@@ -112,16 +112,16 @@ bool w_desc_close(struct desc *d)
                 return false;
         w_lock(&d->lock);
         w_poll_close_locked(d, &woken);
-        w_own_end_locked(d, &woken);
+        w_edge_end_locked(d, &woken);
         w_unlock(&d->lock);
         w_ready_many(&woken);
-        w_beside_wake();
+        w_close_notify_wake();
         return true;
 }
 
 /* ---- Files that weft has made ---------------------------------------------------------------- */
 
-static int begin_own_locked(struct desc *d, struct w_os_poller *poller, int fd, uint32_t own)
+static int begin_edge_locked(struct desc *d, struct w_os_poller *poller, int fd, uint32_t own)
 {
         d->seq++;
         int rc = w_os_poller_watch(poller, fd, d->seq);
@@ -132,7 +132,7 @@ static int begin_own_locked(struct desc *d, struct w_os_poller *poller, int fd, 
         }
         d->known = rc == 0;
         if (rc == 0)
-                w_own_begin_locked(d, own);
+                w_edge_begin_locked(d, own);
         return rc;
 }
 
@@ -147,22 +147,22 @@ static int take_up(int fd, uint32_t own)
         if (!d)
                 return rc < 0 ? rc : -ENOMEM;
         w_lock(&d->lock);
-        struct kept_path *path = d->path;
+        struct unix_path *path = d->path;
 
         w_poll_lose_locked(d, &woken);
         forget_file_locked(d);
         w_store_rlx(&d->no_file, 1);                              /* hint: it can be waited for */
         d->path = NULL;
-        rc = begin_own_locked(d, poller, fd, own);
+        rc = begin_edge_locked(d, poller, fd, own);
         w_unlock(&d->lock);
         w_ready_many(&woken);
-        w_path_forget(path);            /* other code has closed a unix socket */
+        w_unix_path_forget(path);            /* other code has closed a unix socket */
         return rc;
 }
 
 int w_desc_made(int fd)
 {
-        return take_up(fd, W_OWN_MADE | (w_os_fd_is_tcp(fd) > 0 ? W_OWN_TCP : 0u));
+        return take_up(fd, W_EDGE_MADE | (w_os_fd_is_tcp(fd) > 0 ? W_EDGE_TCP : 0u));
 }
 
 /* Of a listener that weft has made it has all that the others are asked and told. */

@@ -61,7 +61,7 @@ static int dial_addr(const struct w_os_addr *addr, enum w_os_kind kind)
                 int fd = dial_once(addr, kind);
 
                 if (fd < 0 || kind != W_OS_STREAM || addr->family == W_OS_UNIX ||
-                    !w_os_socket_is_own_peer(fd))
+                    !w_os_socket_is_self_connected(fd))
                         return fd;
                 (void)weft_close(fd);
         }
@@ -163,7 +163,7 @@ static int run_race(struct race *race)
                 if (race->n_left)
                         begin_next(race);
         }
-        int rc = w_wait_refused();
+        int rc = w_call_check();
 
         return rc < 0 ? rc : race->error;
 }
@@ -198,7 +198,7 @@ static int dial_race(struct addrs *as, uint32_t n)
 }
 
 /* One after the other. */
-static int dial_in_line(struct addrs *as, enum w_os_kind kind)
+static int dial_in_order(struct addrs *as, enum w_os_kind kind)
 {
         struct w_os_addr addr;
         int              error = 0;
@@ -209,7 +209,7 @@ static int dial_in_line(struct addrs *as, enum w_os_kind kind)
                 if (rc >= 0)
                         return rc;
                 note_error(&error, rc);
-                rc = w_wait_refused();
+                rc = w_call_check();
                 if (rc < 0)
                         return rc;
         }
@@ -224,10 +224,10 @@ static int dial(const struct net *net, const char *text)
         int          rc = w_addrs_find(&as, net, text, W_TO_DIAL);
 
         if (rc == 0) {
-                uint32_t n = w_addrs_left(&as);
+                uint32_t n = w_addrs_remaining(&as);
 
                 rc = n > 1 && net->kind == W_OS_STREAM ? dial_race(&as, n)
-                                                       : dial_in_line(&as, net->kind);
+                                                       : dial_in_order(&as, net->kind);
         }
         w_addrs_end(&as);
         return rc;

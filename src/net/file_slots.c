@@ -1,13 +1,13 @@
 /* net/file_slots.c - how many goroutines are busy with files at once.
  *
  * Called by   io.
- * Protocols   owns files; cites wake (wait/wake.c).
+ * Protocols   owns file-slots; cites wake (wait/wake.c).
  *
  * A regular file cannot be waited for, so whoever uses one blocks a thread. Thousands who do so
  * would be thousands of threads; hence there are so many places (file_threads in weft_config), and
  * a line for the others.
  *
- * PROTOCOL files
+ * PROTOCOL file-slots
  *
  * Goal      at most so many goroutines are in; who waits longest is next; no place is lost to one
  *           whose wait is ended by a scope.
@@ -69,7 +69,7 @@ static void unlock_files(void *arg)
         w_unlock(&files.lock);
 }
 
-bool w_files_counts(void)
+bool w_file_slots_counts(void)
 {
         struct m *mp = w_m();
 
@@ -94,7 +94,7 @@ static int wait_turn(struct wait *w)
         return w_wait_error(w, verdict);
 }
 
-static bool take_place_locked(void)
+static bool take_entry_locked(void)
 {
         begin_locked();
         if (files.n_in >= (uint32_t)w_sched.config.file_threads)
@@ -103,20 +103,20 @@ static bool take_place_locked(void)
         return true;
 }
 
-int w_files_enter(void)
+int w_file_slots_enter(void)
 {
         struct wait w;
         int         rc = 0;
 
         w_lock(&files.lock);
-        bool has_place = take_place_locked();
+        bool has_place = take_entry_locked();
 
         w_unlock(&files.lock);
         if (has_place)
                 return 0;
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
         w_lock(&files.lock);
-        if (take_place_locked())
+        if (take_entry_locked())
                 w_unlock(&files.lock);
         else
                 rc = wait_turn(&w);
@@ -124,7 +124,7 @@ int w_files_enter(void)
         return rc;
 }
 
-void w_files_leave(void)
+void w_file_slots_leave(void)
 {
         struct waiter *next = NULL;
 

@@ -1,6 +1,6 @@
 /* net/file_slots.h - how many goroutines are busy with files at once.
  *
- * PROTOCOL files stands in net/file_slots.c.
+ * PROTOCOL file-slots stands in net/file_slots.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,11 +12,11 @@
 #include <stdbool.h>
 
 /* False: the caller blocks no thread but its own, or has said already that it blocks one. */
-bool w_files_counts(void);
+bool w_file_slots_counts(void);
 
-/* Waits for its turn: 0, and w_files_leave is called later; -ETIMEDOUT, -ECANCELED. Context: a
- * goroutine for which w_files_counts; no lock held; may switch: yes. */
-W_MUST_CHECK int w_files_enter(void);
-void w_files_leave(void);
+/* Waits for its turn: 0, and w_file_slots_leave is called later; -ETIMEDOUT, -ECANCELED. Context: a
+ * goroutine for which w_file_slots_counts; no lock held; may switch: yes. */
+W_MUST_CHECK int w_file_slots_enter(void);
+void w_file_slots_leave(void);
 
 #endif

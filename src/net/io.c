@@ -2,8 +2,8 @@
  *
  * Called by   transfer, message.
  * Calls       poll, kept, files, beside.
- * Protocols   cites poll (net/poll.c), kept (net/deferred_error.c), files (net/file_slots.c),
- *             beside (net/close_notify.c).
+ * Protocols   cites poll (net/poll.c), deferred-error (net/deferred_error.c), file-slots
+ *             (net/file_slots.c), close-notify (net/close_notify.c).
  *
  * Every call is tried first. A descriptor that cannot be asked not to wait is waited for until it
  * is ready, and then used in a blocking region, by one of weft's callers at a time: so the call
@@ -41,26 +41,26 @@ enum { PAUSE_MIN_NS = 100000, PAUSE_MAX_NS = 10000000 };
 /* A region is begun and ended as one who is outside. */
 static intptr_t call_in_region(struct io *io)
 {
-        w_leave(io->mark);
+        w_leave(io->where);
         weft_block_begin();
-        intptr_t rc = io->call(io, W_IO_HERE);
+        intptr_t rc = io->call(io, W_IO_BLOCKING);
 
         weft_block_end();
-        io->mark = w_enter();
+        io->where = w_enter();
         return rc;
 }
 
 /* The same for a file, which has to wait for its turn; meanwhile it may have been closed. */
 static W_NOINLINE intptr_t call_in_turn(struct io *io)
 {
-        int rc = w_files_enter();
+        int rc = w_file_slots_enter();
 
         io->gave_up = rc < 0;
         if (rc < 0)
                 return rc;
         intptr_t done = w_desc_is_closing(io->d) ? -EBADF : call_in_region(io);
 
-        w_files_leave();
+        w_file_slots_leave();
         return done;
 }
 
@@ -75,7 +75,7 @@ bool w_io_is_file(struct io *io)
 static void let_go(struct io *io)
 {
         if (io->holds)
-                w_desc_let_go(io->d, io->fd, io->events);
+                w_desc_unreserve(io->d, io->fd, io->events);
         io->holds = false;
 }
 
@@ -85,10 +85,10 @@ static intptr_t hold_and_look(struct io *io)
 {
         bool by_one = !w_desc_is_made(io->d);
 
-        io->holds = by_one && w_desc_hold(io->d, io->events);
-        int now = by_one && !io->holds ? 0 : w_os_fd_look(io->fd, io->events);
+        io->holds = by_one && w_desc_reserve(io->d, io->events);
+        int now = by_one && !io->holds ? 0 : w_os_fd_poll(io->fd, io->events);
 
-        if (now > 0 || (now == 0 && io->events == W_POLL_IN && w_os_fd_gives_up(io->fd)))
+        if (now > 0 || (now == 0 && io->events == W_POLL_IN && w_os_tty_may_read_empty(io->fd)))
                 return NOT_HERE;
         let_go(io);
         return now < 0 ? now : -EAGAIN;
@@ -121,11 +121,11 @@ static enum poll_first look_first(struct io *io)
 
 static void tell_next(struct io *io)
 {
-        if (io->woken && io->dry)
-                w_poll_dry(io->d, io->events);
+        if (io->woken && io->drained)
+                w_poll_drained(io->d, io->events);
         else if (io->woken)
                 w_poll_tried(io->d, io->fd, io->events);
-        io->woken = io->dry = false;
+        io->woken = io->drained = false;
 }
 
 /* Others who wait have somebody else to send to. */
@@ -135,7 +135,7 @@ static W_NOINLINE int make_pause(struct io *io, int64_t *pause)
 
         tell_next(io);
         *pause = *pause < PAUSE_MAX_NS / 2 ? 2 * *pause : PAUSE_MAX_NS;
-        return w_beside_sleep(io->d, until, NULL, NULL);
+        return w_close_notify_sleep(io->d, until, NULL, NULL);
 }
 
 static int wait_for_it(struct io *io)
@@ -187,7 +187,7 @@ static intptr_t do_once(struct io *io)
         int64_t  pause = 0;
 
         while (rc == NOT_HERE) {
-                rc = io->is_file && w_files_counts() ? call_in_turn(io) : call_in_region(io);
+                rc = io->is_file && w_file_slots_counts() ? call_in_turn(io) : call_in_region(io);
                 let_go(io);
                 if (rc == -EAGAIN && !io->is_file)
                         rc = try_again(io, &pause);
@@ -201,7 +201,7 @@ static intptr_t do_once(struct io *io)
 /* Between two attempts a scope may have struck. */
 static intptr_t do_next(struct io *io)
 {
-        int rc = w_wait_refused();
+        int rc = w_call_check();
 
         io->gave_up = rc < 0;
         return rc < 0 ? rc : do_once(io);
@@ -216,15 +216,15 @@ static W_NOINLINE intptr_t do_more(struct io *io, intptr_t done)
                 if (rc > 0)
                         done += rc;
         }
-        if (rc < 0 && !io->gave_up && io->keeps)
-                w_kept_put(io->d, io->fd, io->events, (int)rc);
+        if (rc < 0 && !io->gave_up && io->defers_error)
+                w_deferred_error_put(io->d, io->fd, io->events, (int)rc);
         return done;
 }
 
 static intptr_t do_all(struct io *io)
 {
-        int      kept = w_kept_take(io->d, io->fd, io->events);
-        intptr_t rc = W_LIKELY(kept == 0) ? do_once(io) : kept;
+        int      deferred = w_deferred_error_take(io->d, io->fd, io->events);
+        intptr_t rc = W_LIKELY(deferred == 0) ? do_once(io) : deferred;
 
         return rc > 0 && io->more ? do_more(io, rc) : rc;
 }
@@ -233,8 +233,8 @@ intptr_t w_io_run(struct io *io)
 {
         if (!w_call_begin())
                 return -ESHUTDOWN;
-        io->mark = w_enter();
-        int      rc = w_wait_refused();
+        io->where = w_enter();
+        int      rc = w_call_check();
         intptr_t done;
 
         io->d = rc < 0 ? NULL : w_desc_begin(io->fd, &rc);
@@ -243,7 +243,7 @@ intptr_t w_io_run(struct io *io)
                 done = do_all(io);
                 (void)w_desc_end(io->d, io->fd);
         }
-        w_leave(io->mark);
+        w_leave(io->where);
         w_call_end();
         return done;
 }

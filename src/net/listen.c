@@ -16,14 +16,14 @@
 
 /* On a socket that nobody else knows. */
 static int take_address(int fd, const struct w_os_addr *addr, const struct net *net, bool both,
-                        struct kept_path *path)
+                        struct unix_path *path)
 {
         int rc = w_os_socket_bind(fd, addr, net->kind, both);
 
         if (rc < 0)
                 return rc;
         if (path)
-                w_path_bound(path, addr);
+                w_unix_path_bound(path, addr);
         if (net->kind == W_OS_STREAM)
                 rc = w_os_socket_listen(fd);
         return rc < 0 ? rc : w_desc_made(fd);
@@ -32,18 +32,18 @@ static int take_address(int fd, const struct w_os_addr *addr, const struct net *
 /* both: IPv4 too, if it is an IPv6 address that means any. */
 static int listen_on(const struct w_os_addr *addr, const struct net *net, bool both)
 {
-        struct kept_path *path = net->is_unix ? w_path_new() : NULL;
+        struct unix_path *path = net->is_unix ? w_unix_path_new() : NULL;
         int fd = net->is_unix && !path ? -ENOMEM : w_os_socket_open(addr->family, net->kind);
         int rc = fd < 0 ? fd : take_address(fd, addr, net, both, path);
 
         if (rc < 0) {
-                w_path_drop(path);
+                w_unix_path_drop(path);
                 if (fd >= 0)
                         (void)w_os_fd_close(fd);
                 return rc;
         }
         if (path)
-                w_path_give(path, fd);
+                w_unix_path_give(path, fd);
         return fd;
 }
 

@@ -1,7 +1,7 @@
 /* net/message.c - messages: bytes with an address, and with what comes along.
  *
  * Called by   user code.
- * Protocols   cites kept (net/deferred_error.c).
+ * Protocols   cites deferred-error (net/deferred_error.c).
  *
  * The kernel is always asked not to wait. What a blocking socket would do beyond one such call is
  * done here: to send all that a stream is given, and to fill the buffers if that is asked for.
@@ -88,7 +88,7 @@ static intptr_t run_recv(int fd, struct msghdr *msg, int flags)
 {
         struct message m = {
                 .io = { .fd = fd, .events = W_POLL_IN, .call = recv_it, .more = recv_more,
-                        .keeps = true,
+                        .defers_error = true,
                         /* what these ask for is there or not */
                         .nowait = flags & (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB) },
                 .in = msg,
@@ -134,7 +134,7 @@ static intptr_t run_send(int fd, const struct msghdr *msg, int flags)
 {
         struct message m = {
                 .io = { .fd = fd, .events = W_POLL_OUT, .call = send_it, .more = send_more,
-                        .nowait = flags & MSG_DONTWAIT, .keeps = true,
+                        .nowait = flags & MSG_DONTWAIT, .defers_error = true,
                         .is_addressed = msg->msg_namelen > 0 },
                 .out = msg,
                 .pieces = { .v = msg->msg_iov, .n = msg->msg_iovlen },

@@ -2,22 +2,22 @@
  * may leave before it ends.
  *
  * Called by   resolve (names), connect (sockets that block).
- * Protocols   owns errand; cites wake (wait/wake.c), beside (net/close_notify.c).
+ * Protocols   owns offload; cites wake (wait/wake.c), close-notify (net/close_notify.c).
  *
- * PROTOCOL errand
+ * PROTOCOL offload
  *
  * Goal      what the call comes to goes to who asked for it, or is dropped if that one has left:
  *           one of the two, once. At most so many of a kind run at the same time; the others wait
  *           in order, and none does while a runner could be had.
  * Parties   asker, runner (a goroutine).
- * Words     under errands.lock: of each kind the queue and n_runners; of each errand its state:
+ * Words     under errands.lock: of each kind the queue and n_workers; of each errand its state:
  *           queued, runs, is done; left: the asker has; waiter: it sleeps.
  * Asker     1 lock; a record with a copy of what is asked, into the queue; fewer runners than may
- *           be: n_runners + 1; unlock   2 starts one if so; cannot: lock; n_runners - 1; the last
+ *           be: n_workers + 1; unlock   2 starts one if so; cannot: lock; n_workers - 1; the last
  *           one: all in the queue are done, with that error; unlock   3 lock; not done: parks, the
  *           commit unlocks   4 lock; done: takes what came of it, frees the record. Queued: out of
  *           the queue, free. Runs: left; unlock
- * Runner    1 lock; the first of the queue runs, copies it to its own frame; none: n_runners - 1,
+ * Runner    1 lock; the first of the queue runs, copies it to its own frame; none: n_workers - 1,
  *           unlock, ends; unlock   2 the call, in a blocking region on the thread's stack
  *           3 lock; left: frees the record, drops. Else: copies back, done, claims the waiter;
  *           unlock; wakes; again from 1
@@ -50,14 +50,14 @@
 
 #include <errno.h>      /* -Exxx */
 
-enum { RUNNER_STACK = 32768 };  /* the call itself is made on a thread's */
+enum { WORKER_STACK = 32768 };  /* the call itself is made on a thread's */
 
 enum state { QUEUED, RUNS, DONE };
 
 /* In the frame of a runner. */
 struct work {
-        struct errand_kind *kind;
-        union errand_matter matter;
+        struct offload_kind *kind;
+        union offload_job job;
         w_atomic_u32        done;       /* a  [ER1] */
 };
 
@@ -65,13 +65,13 @@ struct work {
 struct errand {
         struct queue_node    free;      /* l */
         struct list_node     link;      /* l  in its kind's queue, or in errands.others */
-        struct errand_kind  *kind;      /* i */
+        struct offload_kind  *kind;      /* i */
         enum state           state;     /* l */
         bool                 left;      /* l  nobody waits for it any more */
         int                  rc;        /* l  once it is done: 0, or it could not be run */
         struct waiter       *waiter;    /* l  NULL: not asleep */
         struct work         *work;      /* l  while it runs */
-        union errand_matter  matter;    /* l */
+        union offload_job  job;    /* l */
 };
 
 static struct {
@@ -79,9 +79,9 @@ static struct {
         bool                ready;      /* l */
         struct records      pool;       /* l */
         struct list_node    others;     /* l  struct errand: run, or are not fetched yet */
-        struct errand_kind *kinds;      /* l  of this run */
+        struct offload_kind *kinds;      /* l  of this run */
         struct run_end      at_end;
-} errands = { .lock = W_LOCK_INIT(errands) };
+} offloads = { .lock = W_LOCK_INIT(offloads) };
 
 /* ---- Records --------------------------------------------------------------------------------- */
 
@@ -91,46 +91,46 @@ static void free_found(struct errand *e)
         if (!e->kind->free)
                 return;
         if (e->state == DONE && e->rc == 0)
-                e->kind->free(&e->matter);
+                e->kind->free(&e->job);
         else if (e->state == RUNS && w_load_acq(&e->work->done))  /* [ER1] */
-                e->kind->free(&e->work->matter);
+                e->kind->free(&e->work->job);
 }
 
 /* When the last thread of the run is gone, or has been left behind. Stacks are still there. */
 static void free_all(void)
 {
-        W_LIST_EACH(n, &errands.others)
+        W_LIST_EACH(n, &offloads.others)
                 free_found(W_CONTAINER_OF(n, struct errand, link));
-        for (struct errand_kind *kind = errands.kinds; kind; kind = kind->next) {
+        for (struct offload_kind *kind = offloads.kinds; kind; kind = kind->next) {
                 w_list_init(&kind->queue);
-                kind->n_runners = 0;
+                kind->n_workers = 0;
                 kind->known = false;
         }
-        w_records_destroy(&errands.pool);
-        errands.kinds = NULL;
-        errands.ready = false;
+        w_records_destroy(&offloads.pool);
+        offloads.kinds = NULL;
+        offloads.ready = false;
 }
 
-static void get_ready_locked(struct errand_kind *kind)
+static void get_ready_locked(struct offload_kind *kind)
 {
-        if (!errands.ready) {
-                w_records_init(&errands.pool, sizeof(struct errand));
-                w_list_init(&errands.others);
-                errands.at_end.free = free_all;
-                w_run_at_end(&errands.at_end);
-                errands.ready = true;
+        if (!offloads.ready) {
+                w_records_init(&offloads.pool, sizeof(struct errand));
+                w_list_init(&offloads.others);
+                offloads.at_end.free = free_all;
+                w_run_at_end(&offloads.at_end);
+                offloads.ready = true;
         }
         if (!kind->known) {
-                kind->next = errands.kinds;
-                errands.kinds = kind;
+                kind->next = offloads.kinds;
+                offloads.kinds = kind;
                 kind->known = true;
         }
 }
 
-static struct errand *new_locked(struct errand_kind *kind, const union errand_matter *matter)
+static struct errand *new_locked(struct offload_kind *kind, const union offload_job *job)
 {
         get_ready_locked(kind);
-        struct errand *e = w_records_get(&errands.pool);
+        struct errand *e = w_records_get(&offloads.pool);
 
         if (!e)
                 return NULL;
@@ -140,7 +140,7 @@ static struct errand *new_locked(struct errand_kind *kind, const union errand_ma
         e->left = false;
         e->rc = 0;
         e->waiter = NULL;
-        e->matter = *matter;
+        e->job = *job;
         w_list_push_back(&kind->queue, &e->link);
         return e;
 }
@@ -148,7 +148,7 @@ static struct errand *new_locked(struct errand_kind *kind, const union errand_ma
 static void free_locked(struct errand *e)
 {
         w_list_unlink(&e->link);
-        w_records_put(&errands.pool, e);
+        w_records_put(&offloads.pool, e);
 }
 
 /* The asker finds it so, and goes on. */
@@ -158,7 +158,7 @@ static void finish_locked(struct errand *e, int rc, struct queue *woken)
         e->state = DONE;
         e->rc = rc;
         w_list_unlink(&e->link);
-        w_list_push_back(&errands.others, &e->link);
+        w_list_push_back(&offloads.others, &e->link);
         if (e->waiter && w_wake_claim(e->waiter, W_VERDICT_OTHER) == W_CLAIM_WON)
                 w_wake_gather(e->waiter, woken);
         e->waiter = NULL;
@@ -170,20 +170,20 @@ static void finish_locked(struct errand *e, int rc, struct queue *woken)
 static struct errand *take_first(struct work *work)
 {
         W_ENTER();
-        w_lock(&errands.lock);
+        w_lock(&offloads.lock);
         struct list_node *n = w_list_pop_front(&work->kind->queue);
         struct errand    *e = n ? W_CONTAINER_OF(n, struct errand, link) : NULL;
 
         if (e) {
                 e->state = RUNS;
                 e->work = work;
-                w_list_push_back(&errands.others, &e->link);
-                work->matter = e->matter;
+                w_list_push_back(&offloads.others, &e->link);
+                work->job = e->job;
                 w_store_rlx(&work->done, 0);                      /* guarded by the lock */
         } else {
-                work->kind->n_runners--;
+                work->kind->n_workers--;
         }
-        w_unlock(&errands.lock);
+        w_unlock(&offloads.lock);
         W_LEAVE();
         return e;
 }
@@ -193,19 +193,19 @@ static void give_back(struct errand *e, struct work *work)
         struct queue woken = { 0 };
 
         W_ENTER();
-        w_lock(&errands.lock);
+        w_lock(&offloads.lock);
         bool left = e->left;
 
         if (left) {
                 free_locked(e);
         } else {
-                e->matter = work->matter;
+                e->job = work->job;
                 finish_locked(e, 0, &woken);
         }
-        w_unlock(&errands.lock);
+        w_unlock(&offloads.lock);
         w_ready_many(&woken);
         if (left)
-                work->kind->drop(&work->matter);
+                work->kind->drop(&work->job);
         W_LEAVE();
 }
 
@@ -214,11 +214,11 @@ static void do_work(void *arg)
 {
         struct work *work = arg;
 
-        work->kind->run(&work->matter);
+        work->kind->run(&work->job);
         w_store_rel(&work->done, 1);                              /* [ER1] */
 }
 
-static void runner_main(void *arg)
+static void worker_main(void *arg)
 {
         struct work work = { .kind = arg };
 
@@ -229,64 +229,64 @@ static void runner_main(void *arg)
         }
 }
 
-/* n_runners counts it already. */
-static void start_runner(struct errand_kind *kind)
+/* n_workers counts it already. */
+static void start_worker(struct offload_kind *kind)
 {
-        weft_attr    attr = { .name = kind->name, .stack_size = RUNNER_STACK };
+        weft_attr    attr = { .name = kind->name, .stack_size = WORKER_STACK };
         struct queue woken = { 0 };
-        int64_t      id = weft_go_with(&attr, runner_main, kind);
+        int64_t      id = weft_go_with(&attr, worker_main, kind);
 
         if (W_LIKELY(id > 0))
                 return;
-        w_lock(&errands.lock);
-        if (--kind->n_runners == 0)
+        w_lock(&offloads.lock);
+        if (--kind->n_workers == 0)
                 W_LIST_EACH(n, &kind->queue)
                         finish_locked(W_CONTAINER_OF(n, struct errand, link), (int)id, &woken);
-        w_unlock(&errands.lock);
+        w_unlock(&offloads.lock);
         w_ready_many(&woken);
 }
 
 /* ---- The asker ------------------------------------------------------------------------------- */
 
-static void unlock_errands(void *arg)
+static void unlock_offloads(void *arg)
 {
         (void)arg;
-        w_unlock(&errands.lock);
+        w_unlock(&offloads.lock);
 }
 
 /* True: it is done, or w has ended otherwise, and *rc says how. Else: look again. */
 static bool wait_once(struct errand *e, struct desc *d, int *rc)
 {
         struct wait   w;
-        struct beside b;
+        struct close_waiter b;
         uint32_t      verdict = W_VERDICT_OTHER;
 
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
         if (d)
-                w_beside_join(&b, &w.waiter);
-        w_lock(&errands.lock);
+                w_close_notify_join(&b, &w.waiter);
+        w_lock(&offloads.lock);
         bool closing = d && w_desc_is_closing(d);
 
         if (e->state != DONE && !closing) {
                 e->waiter = &w.waiter;
-                verdict = w_wait_park(&w, W_WAIT_IO, unlock_errands, NULL);
-                w_lock(&errands.lock);
+                verdict = w_wait_park(&w, W_WAIT_IO, unlock_offloads, NULL);
+                w_lock(&offloads.lock);
         }
         bool done = e->state == DONE;
 
         e->waiter = NULL;
-        w_unlock(&errands.lock);
+        w_unlock(&offloads.lock);
         if (d)
-                w_beside_leave(&b);
+                w_close_notify_leave(&b);
         *rc = verdict < W_VERDICT_OTHER ? w_wait_error(&w, verdict) : done ? 0 : -EBADF;
         w_wait_end(&w);
         return done || closing || verdict < W_VERDICT_OTHER;
 }
 
 /* Nobody asks any more. True: *matter is the caller's, to keep or to drop. */
-static bool leave(struct errand *e, union errand_matter *matter, int *rc)
+static bool leave(struct errand *e, union offload_job *job, int *rc)
 {
-        w_lock(&errands.lock);
+        w_lock(&offloads.lock);
         bool runs = e->state == RUNS;
 
         if (runs) {
@@ -294,34 +294,34 @@ static bool leave(struct errand *e, union errand_matter *matter, int *rc)
         } else {
                 if (e->state == DONE && *rc == 0)
                         *rc = e->rc;
-                *matter = e->matter;
+                *job = e->job;
                 free_locked(e);
         }
-        w_unlock(&errands.lock);
+        w_unlock(&offloads.lock);
         return !runs;
 }
 
-int w_errand_do(struct errand_kind *kind, union errand_matter *matter, struct desc *d)
+int w_offload_call(struct offload_kind *kind, union offload_job *job, struct desc *d)
 {
         int rc;
 
-        w_lock(&errands.lock);
-        struct errand *e = new_locked(kind, matter);
-        bool           starts = e && kind->n_runners < kind->most;
+        w_lock(&offloads.lock);
+        struct errand *e = new_locked(kind, job);
+        bool           starts = e && kind->n_workers < kind->most;
 
         if (starts)
-                kind->n_runners++;
-        w_unlock(&errands.lock);
+                kind->n_workers++;
+        w_unlock(&offloads.lock);
         if (!e) {
-                kind->drop(matter);
+                kind->drop(job);
                 return -ENOMEM;
         }
         if (starts)
-                start_runner(kind);
+                start_worker(kind);
         while (!wait_once(e, d, &rc))
                 ;
         W_WINDOW("errand-waited");
-        if (leave(e, matter, &rc) && rc < 0)
-                kind->drop(matter);
+        if (leave(e, job, &rc) && rc < 0)
+                kind->drop(job);
         return rc;
 }

@@ -1,7 +1,7 @@
 /* net/offload.h - a call that blocks its thread, made by a goroutine of its own for somebody who
  * may leave before it ends.
  *
- * PROTOCOL errand stands in net/offload.c.
+ * PROTOCOL offload stands in net/offload.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@
 struct desc;
 
 /* What is asked, and room for what comes of it. The runner works on a copy. */
-union errand_matter {
+union offload_job {
         struct {
                 struct w_os_lookup ask;
                 struct w_os_answer answer;
@@ -30,24 +30,24 @@ union errand_matter {
 };
 
 /* Those of one kind. Key: i immutable   l errands.lock */
-struct errand_kind {
+struct offload_kind {
         const char *name;                               /* i  of the goroutines */
         uint32_t    most;                               /* i  at once */
-        void      (*run)(union errand_matter *matter);  /* i  touches nothing but the matter */
-        void      (*drop)(union errand_matter *matter); /* i  nobody wants what came of it */
-        void      (*free)(union errand_matter *matter); /* i  likewise after the run; or NULL */
-        uint32_t         n_runners;                     /* l */
+        void      (*run)(union offload_job *job);  /* i  touches nothing but the matter */
+        void      (*drop)(union offload_job *job); /* i  nobody wants what came of it */
+        void      (*free)(union offload_job *job); /* i  likewise after the run; or NULL */
+        uint32_t         n_workers;                     /* l */
         struct list_node queue;                         /* l  who came first is first */
         bool             known;                         /* l  and in the list of all kinds: */
-        struct errand_kind *next;                       /* l */
+        struct offload_kind *next;                       /* l */
 };
 
-#define W_ERRAND_KIND(var, ...) { .queue = { &(var).queue, &(var).queue }, __VA_ARGS__ }
+#define W_OFFLOAD_KIND(var, ...) { .queue = { &(var).queue, &(var).queue }, __VA_ARGS__ }
 
 /* Waits until it is done: 0, and what came of it is in *matter and the caller's. Else it is
  * dropped, sooner or later: -ETIMEDOUT, -ECANCELED, -ESHUTDOWN; -EBADF: d, if it is not NULL, is
  * being closed; -ENOMEM and what weft_go says. Context: as w_poll_wait; may switch: yes. */
-W_MUST_CHECK int w_errand_do(struct errand_kind *kind, union errand_matter *matter,
+W_MUST_CHECK int w_offload_call(struct offload_kind *kind, union offload_job *job,
                              struct desc *d);
 
 #endif

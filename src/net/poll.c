@@ -3,7 +3,7 @@
  * Called by   io, fd, accept, connect, child, select (calls that wait), users (closes), netpoll
  *             (something has happened).
  * Calls       own, for descriptors that weft has made.
- * Protocols   owns poll; cites own (net/poll_edge.c), wake (wait/wake.c), netpoll
+ * Protocols   owns poll; cites poll-edge (net/poll_edge.c), wake (wait/wake.c), netpoll
  *             (sched/thread/netpoll.c).
  *
  * PROTOCOL poll
@@ -29,9 +29,9 @@
  * Arm       known: arm; the poller says that it does not know the file: other code has closed it.
  *           All in waits waited for that: told -EBADF.  not known: seq + 1; add
  * Own       files that weft has made are registered once, under a new seq, and told of whenever
- *           something new happens. Who is going to try waits as in PROTOCOL own; who wants to know
- *           stands in waits as here, and to arm means that the poller tells once more what is so
- *           already. The end of its users makes the number foreign again.
+ *           something new happens. Who is going to try waits as in PROTOCOL poll-edge; who wants to
+ *           know stands in waits as here, and to arm means that the poller tells once more what is
+ *           so already. The end of its users makes the number foreign again.
  * Deliverer lock; another seq: nothing. Else claims who waits for what has happened, or for
  *           anything if that is an error: all who want to know; the first of those who try where
  *           nobody tries or holds, trying with its direction; if others are left, arms for them,
@@ -135,7 +135,7 @@ static void remove_locked(struct desc *d, struct fd_wait *w)
 /* Directions in which nobody else is woken to try: they hear from whoever is at it. */
 static uint32_t taken_locked(const struct desc *d)
 {
-        return d->trying | d->held;
+        return d->trying | d->reserved;
 }
 
 /* What anybody waits for, but for what somebody tries. */
@@ -212,7 +212,7 @@ void w_poll_lose_locked(struct desc *d, struct queue *woken)
 {
         d->trying = 0;
         claim_all_locked(d, CLOSED, woken);
-        w_own_end_locked(d, woken);
+        w_edge_end_locked(d, woken);
         w_store_rlx(&d->own, 0);                                  /* guarded by the lock */
 }
 
@@ -343,7 +343,7 @@ static W_NOINLINE int wait_armed(struct desc *d, int fd, uint32_t events, enum p
 int w_poll_wait(struct desc *d, int fd, uint32_t events, enum poll_how how)
 {
         if (W_LIKELY(how != W_POLL_TO_KNOW && is_own(d)))
-                return w_own_wait(d, events, how == W_POLL_AGAIN);
+                return w_edge_wait(d, events, how == W_POLL_AGAIN);
         return wait_armed(d, fd, events, how);
 }
 
@@ -374,7 +374,7 @@ void w_poll_tried(struct desc *d, int fd, uint32_t events)
         struct queue woken = { 0 };
 
         if (W_LIKELY(is_own(d))) {
-                w_own_tried(d, events);
+                w_edge_tried(d, events);
                 return;
         }
         w_lock(&d->lock);
@@ -384,29 +384,29 @@ void w_poll_tried(struct desc *d, int fd, uint32_t events)
         w_ready_many(&woken);
 }
 
-void w_poll_dry(struct desc *d, uint32_t events)
+void w_poll_drained(struct desc *d, uint32_t events)
 {
         if (is_own(d))
-                w_own_dry(d, events);
+                w_edge_drained(d, events);
 }
 
-bool w_desc_hold(struct desc *d, uint32_t events)
+bool w_desc_reserve(struct desc *d, uint32_t events)
 {
         w_lock(&d->lock);
-        bool is_free = !(d->held & events);
+        bool is_free = !(d->reserved & events);
 
-        d->held |= events;
+        d->reserved |= events;
         w_unlock(&d->lock);
         return is_free;
 }
 
-void w_desc_let_go(struct desc *d, int fd, uint32_t events)
+void w_desc_unreserve(struct desc *d, int fd, uint32_t events)
 {
         struct queue woken = { 0 };
 
         W_WINDOW("poll-held");
         w_lock(&d->lock);
-        d->held &= ~events;
+        d->reserved &= ~events;
         if (wanted_locked(d) & events)
                 arm_again_locked(d, fd, &woken);
         w_unlock(&d->lock);
@@ -445,7 +445,7 @@ static void deliver(const struct w_os_event *ev, struct queue *woken)
         w_lock(&d->lock);
         if (ev->seq == d->seq) {
                 if (is_own(d))
-                        w_own_deliver_locked(d, ev->events, woken);
+                        w_edge_deliver_locked(d, ev->events, woken);
                 claim_some_locked(d, ev->events & FAILED ? ANYTHING : ev->events, woken);
                 arm_again_locked(d, ev->fd, woken);
         }

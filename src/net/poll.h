@@ -61,14 +61,14 @@ W_MUST_CHECK int w_poll_wait(struct desc *d, int fd, uint32_t events, enum poll_
 void w_poll_tried(struct desc *d, int fd, uint32_t events);
 /* In place of w_poll_tried, on a descriptor of which w_desc_is_tcp, after a w_os_fd_read_tcp that
  * has left nothing. */
-void w_poll_dry(struct desc *d, uint32_t events);
+void w_poll_drained(struct desc *d, uint32_t events);
 
 /* Around a call that waits if there is nothing, and the look before it: for each direction (events:
  * W_POLL_IN or W_POLL_OUT) by one at a time, or two would be told of the same. False: somebody else
  * holds it: who waits then hears of what is left once that one has let go. Not for what weft has
  * made, which never waits. Context: as a user. */
-W_MUST_CHECK bool w_desc_hold(struct desc *d, uint32_t events);
-void w_desc_let_go(struct desc *d, int fd, uint32_t events);
+W_MUST_CHECK bool w_desc_reserve(struct desc *d, uint32_t events);
+void w_desc_unreserve(struct desc *d, int fd, uint32_t events);
 
 /* fd, which weft has just made and nobody else knows, has that number from now on: what was known
  * of the number is forgotten, and the poller is told once for all. 0, or -Exxx: the caller closes

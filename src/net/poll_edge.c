@@ -1,10 +1,10 @@
 /* net/poll_edge.c - waiting for a descriptor that weft itself has made.
  *
  * Called by   poll.
- * Protocols   owns own; cites poll (net/poll.c), wake (wait/wake.c), netpoll
+ * Protocols   owns poll-edge; cites poll (net/poll.c), wake (wait/wake.c), netpoll
  *             (sched/thread/netpoll.c).
  *
- * PROTOCOL own
+ * PROTOCOL poll-edge
  *
  * Goal      as PROTOCOL poll, for files that nobody but weft_close closes: the poller is told of
  *           them once, so that a wait costs no call of the kernel, and as a rule no lock either.
@@ -81,7 +81,7 @@
 
 #include <errno.h>      /* -Exxx */
 
-/* Words of a way; any other is ALONE, a struct own_wait. */
+/* Words of a way; any other is ALONE, a struct edge_wait. */
 enum { NOTHING, READY, DRY, QUEUE, GONE };
 
 enum {
@@ -96,19 +96,19 @@ enum {
 };
 
 /* In the frame of who waits. Key: i immutable   o the waiting call   d the lock of its number */
-struct own_wait {
-        struct list_node link;          /* d  in own_way.waits */
+struct edge_wait {
+        struct list_node link;          /* d  in edge_dir.waits */
         struct waiter   *waiter;        /* i */
-        struct own_way  *way;           /* i */
+        struct edge_dir  *way;           /* i */
         bool             again;         /* i  it has the way in hand */
         uintptr_t        found;         /* o  in its way, where the commit puts its address */
         bool             queued;        /* d */
 };
 
-static struct own_way *way_of(struct desc *d, uint32_t events)
+static struct edge_dir *way_of(struct desc *d, uint32_t events)
 {
         W_ASSERT(!(events & W_POLL_OUT) || events == W_POLL_OUT);
-        return &d->ways[events & W_POLL_OUT ? W_WAY_OUT : W_WAY_IN];
+        return &d->dirs[events & W_POLL_OUT ? W_DIR_OUT : W_DIR_IN];
 }
 
 static bool is_free(uintptr_t word)
@@ -123,7 +123,7 @@ static bool is_alone(uintptr_t word)
 
 /* ---- Who waits, under the lock --------------------------------------------------------------- */
 
-static void enqueue_locked(struct own_way *way, struct own_wait *w)
+static void enqueue_locked(struct edge_dir *way, struct edge_wait *w)
 {
         W_ASSERT(!w->queued && w_load_rlx(&way->word) == QUEUE);  /* guarded by the lock */
         w->queued = true;
@@ -133,7 +133,7 @@ static void enqueue_locked(struct own_way *way, struct own_wait *w)
                 w_list_push_back(&way->waits, &w->link);
 }
 
-static void remove_locked(struct own_way *way, struct own_wait *w)
+static void remove_locked(struct edge_dir *way, struct edge_wait *w)
 {
         if (!w->queued)
                 return;
@@ -144,7 +144,7 @@ static void remove_locked(struct own_way *way, struct own_wait *w)
 }
 
 /* True: w was waiting, and goes on. */
-static bool claim(const struct own_wait *w, uint32_t verdict, struct queue *woken)
+static bool claim(const struct edge_wait *w, uint32_t verdict, struct queue *woken)
 {
         struct waiter *waiter = w->waiter;
 
@@ -155,10 +155,10 @@ static bool claim(const struct own_wait *w, uint32_t verdict, struct queue *woke
 }
 
 /* False: none of them was still waiting. */
-static bool claim_first_locked(struct own_way *way, struct queue *woken)
+static bool claim_first_locked(struct edge_dir *way, struct queue *woken)
 {
         for (struct list_node *n; (n = w_list_first(&way->waits));) {
-                struct own_wait *w = W_CONTAINER_OF(n, struct own_wait, link);
+                struct edge_wait *w = W_CONTAINER_OF(n, struct edge_wait, link);
 
                 remove_locked(way, w);
                 if (claim(w, GIVEN, woken))
@@ -168,7 +168,7 @@ static bool claim_first_locked(struct own_way *way, struct queue *woken)
 }
 
 /* Somebody has the way in hand, or the next one will. */
-static void give_locked(struct own_way *way, struct queue *woken)
+static void give_locked(struct edge_dir *way, struct queue *woken)
 {
         uintptr_t word = w_load_rlx(&way->word);                  /* hint: the CAS decides */
 
@@ -186,7 +186,7 @@ static void give_locked(struct own_way *way, struct queue *woken)
                 if (!w_cas_acqrel(&way->word, &word, is_free(found) ? READY : NOTHING)) /* [OW1] */
                         continue;
                 if (is_alone(found))
-                        (void)claim((struct own_wait *)found, GIVEN, woken);
+                        (void)claim((struct edge_wait *)found, GIVEN, woken);
                 return;
         }
 }
@@ -199,42 +199,42 @@ static void note_ends_locked(struct desc *d, uint32_t ends)
         if (!(ends & ~seen))
                 return;
         w_store_rlx(&d->seen, seen | ends);                       /* guarded by OW1 */
-        w_add_rel(&d->ways[W_WAY_IN].word, 0);                    /* [OW1] */
+        w_add_rel(&d->dirs[W_DIR_IN].word, 0);                    /* [OW1] */
 }
 
-void w_own_deliver_locked(struct desc *d, uint32_t events, struct queue *woken)
+void w_edge_deliver_locked(struct desc *d, uint32_t events, struct queue *woken)
 {
         note_ends_locked(d, events & ENDS);
         if (events & FOR_IN)
-                give_locked(&d->ways[W_WAY_IN], woken);
+                give_locked(&d->dirs[W_DIR_IN], woken);
         if (events & FOR_OUT)
-                give_locked(&d->ways[W_WAY_OUT], woken);
+                give_locked(&d->dirs[W_DIR_OUT], woken);
 }
 
 /* ---- Begin and end --------------------------------------------------------------------------- */
 
-void w_own_begin_locked(struct desc *d, uint32_t own)
+void w_edge_begin_locked(struct desc *d, uint32_t own)
 {
         w_store_rlx(&d->seen, 0);                                 /* guarded by the lock */
-        for (uint32_t i = 0; i < W_N_WAYS; i++) {
-                W_ASSERT(w_list_empty(&d->ways[i].waits));
-                w_store_rlx(&d->ways[i].word, NOTHING);           /* guarded: nobody knows it yet */
+        for (uint32_t i = 0; i < W_N_DIRS; i++) {
+                W_ASSERT(w_list_empty(&d->dirs[i].waits));
+                w_store_rlx(&d->dirs[i].word, NOTHING);           /* guarded: nobody knows it yet */
         }
         w_store_rlx(&d->own, own);                                /* guarded likewise */
 }
 
-void w_own_end_locked(struct desc *d, struct queue *woken)
+void w_edge_end_locked(struct desc *d, struct queue *woken)
 {
         if (!w_load_rlx(&d->own))                                 /* own word: under the lock */
                 return;
-        for (uint32_t i = 0; i < W_N_WAYS; i++) {
-                struct own_way *way = &d->ways[i];
+        for (uint32_t i = 0; i < W_N_DIRS; i++) {
+                struct edge_dir *way = &d->dirs[i];
                 uintptr_t       word = w_xchg_acqrel(&way->word, GONE);   /* [OW1] */
 
                 if (is_alone(word))
-                        (void)claim((struct own_wait *)word, CLOSED, woken);
+                        (void)claim((struct edge_wait *)word, CLOSED, woken);
                 for (struct list_node *n; (n = w_list_pop_front(&way->waits));) {
-                        struct own_wait *w = W_CONTAINER_OF(n, struct own_wait, link);
+                        struct edge_wait *w = W_CONTAINER_OF(n, struct edge_wait, link);
 
                         w->queued = false;
                         (void)claim(w, CLOSED, woken);
@@ -247,7 +247,7 @@ void w_own_end_locked(struct desc *d, struct queue *woken)
 /* Once this has succeeded w may be gone. */
 static bool commit_alone(struct g *gp, void *arg)
 {
-        struct own_wait *w = arg;
+        struct edge_wait *w = arg;
 
         (void)gp;
         W_WINDOW("own-parks");
@@ -255,10 +255,10 @@ static bool commit_alone(struct g *gp, void *arg)
 }
 
 /* The verdict; W_VERDICT_ARMING: the word has changed, and it did not wait. */
-static uint32_t park_alone(struct own_way *way, uintptr_t found)
+static uint32_t park_alone(struct edge_dir *way, uintptr_t found)
 {
         struct waiter   waiter;
-        struct own_wait w = { .waiter = &waiter, .way = way, .found = found };
+        struct edge_wait w = { .waiter = &waiter, .way = way, .found = found };
 
         w_list_init(&w.link);
         w_wait_begin_plain(&waiter);
@@ -267,7 +267,7 @@ static uint32_t park_alone(struct own_way *way, uintptr_t found)
 }
 
 /* True: w is in line. False: there is no need to wait, or no sense in it. */
-static bool join_locked(struct own_way *way, struct own_wait *w)
+static bool join_locked(struct edge_dir *way, struct edge_wait *w)
 {
         uintptr_t word = w_load_rlx(&way->word);                  /* hint: the CAS decides */
 
@@ -280,7 +280,7 @@ static bool join_locked(struct own_way *way, struct own_wait *w)
                 if (!w_cas_acqrel(&way->word, &word, QUEUE))      /* [OW1] */
                         continue;
                 if (is_alone(found))
-                        enqueue_locked(way, (struct own_wait *)found);
+                        enqueue_locked(way, (struct edge_wait *)found);
                 break;
         }
         enqueue_locked(way, w);
@@ -293,7 +293,7 @@ static void unlock_desc(void *arg)
 }
 
 /* w is in line, with the lock. */
-static int park_in_line(struct desc *d, struct own_wait *ow, struct wait *w)
+static int park_in_queue(struct desc *d, struct edge_wait *ow, struct wait *w)
 {
         uint32_t verdict = w_wait_park(w, W_WAIT_IO, unlock_desc, d);
 
@@ -306,10 +306,10 @@ static int park_in_line(struct desc *d, struct own_wait *ow, struct wait *w)
 }
 
 /* True: *rc is how the wait ended. False: it did not begin. */
-static bool wait_in_line(struct desc *d, struct own_way *way, bool again, int *rc)
+static bool wait_in_queue(struct desc *d, struct edge_dir *way, bool again, int *rc)
 {
         struct wait     w;
-        struct own_wait ow = { .waiter = &w.waiter, .way = way, .again = again };
+        struct edge_wait ow = { .waiter = &w.waiter, .way = way, .again = again };
 
         w_list_init(&ow.link);
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
@@ -317,14 +317,14 @@ static bool wait_in_line(struct desc *d, struct own_way *way, bool again, int *r
         bool in_line = join_locked(way, &ow);
 
         if (in_line)
-                *rc = park_in_line(d, &ow, &w);
+                *rc = park_in_queue(d, &ow, &w);
         else
                 w_unlock(&d->lock);
         w_wait_end(&w);
         return in_line;
 }
 
-static bool wait_alone(struct own_way *way, uintptr_t found, int *rc)
+static bool wait_alone(struct edge_dir *way, uintptr_t found, int *rc)
 {
         uint32_t verdict = park_alone(way, found);
 
@@ -332,7 +332,7 @@ static bool wait_alone(struct own_way *way, uintptr_t found, int *rc)
         return verdict != W_VERDICT_ARMING;
 }
 
-static int wait_counted(struct desc *d, struct own_way *way, bool again)
+static int wait_counted(struct desc *d, struct edge_dir *way, bool again)
 {
         for (;;) {
                 uintptr_t word = w_load_rlx(&way->word);          /* hint: the CAS decides */
@@ -347,12 +347,12 @@ static int wait_counted(struct desc *d, struct own_way *way, bool again)
                 }
                 bool alone = is_free(word) && w_wait_is_plain();
 
-                if (alone ? wait_alone(way, word, &rc) : wait_in_line(d, way, again, &rc))
+                if (alone ? wait_alone(way, word, &rc) : wait_in_queue(d, way, again, &rc))
                         return rc;
         }
 }
 
-int w_own_wait(struct desc *d, uint32_t events, bool again)
+int w_edge_wait(struct desc *d, uint32_t events, bool again)
 {
         w_netpoll_wait_begins();
         int rc = wait_counted(d, way_of(d, events), again);
@@ -365,14 +365,14 @@ int w_own_wait(struct desc *d, uint32_t events, bool again)
 
 bool w_desc_is_tcp(struct desc *d)
 {
-        return w_load_rlx(&d->own) & W_OWN_TCP;                   /* guarded: a user, see poll */
+        return w_load_rlx(&d->own) & W_EDGE_TCP;                   /* guarded: a user, see poll */
 }
 
 enum poll_first w_poll_first(struct desc *d, uint32_t events, bool some)
 {
         if (!w_load_rlx(&d->own))                                 /* guarded: a user, see poll */
                 return W_POLL_TRY;
-        struct own_way *way = way_of(d, events);
+        struct edge_dir *way = way_of(d, events);
         uintptr_t       word = w_load_rlx(&way->word);            /* hint: the CAS decides */
 
         if (word == DRY && some)
@@ -383,9 +383,9 @@ enum poll_first w_poll_first(struct desc *d, uint32_t events, bool some)
         return W_POLL_TRY;
 }
 
-void w_own_tried(struct desc *d, uint32_t events)
+void w_edge_tried(struct desc *d, uint32_t events)
 {
-        struct own_way *way = way_of(d, events);
+        struct edge_dir *way = way_of(d, events);
         uintptr_t       word = w_load_rlx(&way->word);            /* hint: the CAS decides */
         struct queue    woken = { 0 };
 
@@ -402,12 +402,12 @@ void w_own_tried(struct desc *d, uint32_t events)
 }
 
 /* A way that is not NOTHING any more has been told of, or others have it in hand. */
-void w_own_dry(struct desc *d, uint32_t events)
+void w_edge_drained(struct desc *d, uint32_t events)
 {
         uintptr_t word = NOTHING;
 
         if (w_load_rlx(&d->seen))                                 /* guarded by OW1 */
-                w_own_tried(d, events);
+                w_edge_tried(d, events);
         else
                 (void)w_cas_rel(&way_of(d, events)->word, &word, DRY);    /* [OW1] */
 }

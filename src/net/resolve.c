@@ -1,7 +1,7 @@
 /* net/resolve.c - the addresses that a text stands for; names are looked up on another thread.
  *
  * Called by   user code: weft_getaddrinfo; those who listen and dial.
- * Protocols   cites errand (net/offload.c).
+ * Protocols   cites offload (net/offload.c).
  *
  * To dial, IPv6 and IPv4 are tried in turn, beginning with what the resolver has put first, and in
  * its order within a family (RFC 8305). To listen, IPv4 first, as that is what most others will
@@ -28,17 +28,17 @@ enum { LOOKUPS_MAX = 32 };      /* threads that ask at once */
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
 
-static void run_lookup(union errand_matter *m)
+static void run_lookup(union offload_job *m)
 {
         w_os_lookup_run(&m->lookup.ask, &m->lookup.answer);
 }
 
-static void drop_lookup(union errand_matter *m)
+static void drop_lookup(union offload_job *m)
 {
         w_os_lookup_free(m->lookup.answer.list);
 }
 
-static struct errand_kind lookups = W_ERRAND_KIND(lookups, .name = "lookup", .most = LOOKUPS_MAX,
+static struct offload_kind lookups = W_OFFLOAD_KIND(lookups, .name = "lookup", .most = LOOKUPS_MAX,
                                                   .run = run_lookup, .drop = drop_lookup,
                                                   .free = drop_lookup);
 
@@ -125,7 +125,7 @@ static int find_few(struct addrs *as, const struct net *net, const struct addr *
 /* The name of a service says what port it means; that of a host is asked for together with it. */
 static int look_up(struct addrs *as, const struct net *net, const struct addr *addr)
 {
-        union errand_matter m = { .lookup = { .ask = { .has_service = true } } };
+        union offload_job m = { .lookup = { .ask = { .has_service = true } } };
         struct w_os_lookup *ask = &m.lookup.ask;
 
         w_os_lookup_hint(ask, net->kind, net->ip4, net->ip6);
@@ -137,7 +137,7 @@ static int look_up(struct addrs *as, const struct net *net, const struct addr *a
                 memcpy(ask->service, addr->service, sizeof(addr->service));
         else
                 write_number(ask->service, addr->port);
-        int rc = w_errand_do(&lookups, &m, NULL);
+        int rc = w_offload_call(&lookups, &m, NULL);
 
         if (rc < 0)
                 return rc;
@@ -179,7 +179,7 @@ int w_addrs_find(struct addrs *as, const struct net *net, const char *text, enum
 
         memset(as, 0, sizeof(*as));
         if (rc == 0)
-                rc = w_wait_refused();
+                rc = w_call_check();
         if (rc < 0)
                 return rc;
         as->host = addr.host;
@@ -212,7 +212,7 @@ bool w_addrs_next(struct addrs *as, struct w_os_addr *out)
         return next_of(as, now, out) || next_of(as, other, out);
 }
 
-uint32_t w_addrs_left(const struct addrs *as)
+uint32_t w_addrs_remaining(const struct addrs *as)
 {
         struct addrs     rest = *as;
         struct w_os_addr addr;
@@ -262,12 +262,12 @@ static int as_eai(int rc)
         }
 }
 
-static int get_addresses(union errand_matter *m, struct addrinfo **res)
+static int get_addresses(union offload_job *m, struct addrinfo **res)
 {
-        int rc = w_wait_refused();
+        int rc = w_call_check();
 
         if (rc == 0)
-                rc = w_errand_do(&lookups, m, NULL);
+                rc = w_offload_call(&lookups, m, NULL);
         if (rc < 0)
                 return as_eai(rc);
         *res = m->lookup.answer.list;
@@ -279,7 +279,7 @@ static int get_addresses(union errand_matter *m, struct addrinfo **res)
 W_EXPORT int weft_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                               struct addrinfo **res)
 {
-        union errand_matter m = { 0 };
+        union offload_job m = { 0 };
 
         if (!res)
                 return EAI_FAIL;

@@ -30,6 +30,6 @@ void w_addrs_end(struct addrs *as);
 /* False: no more. */
 W_MUST_CHECK bool w_addrs_next(struct addrs *as, struct w_os_addr *out);
 /* How many w_addrs_next gives yet. */
-uint32_t w_addrs_left(const struct addrs *as);
+uint32_t w_addrs_remaining(const struct addrs *as);
 
 #endif

@@ -1,7 +1,7 @@
 /* net/rw.c - bytes from and to any descriptor.
  *
  * Called by   user code.
- * Protocols   cites kept (net/deferred_error.c).
+ * Protocols   cites deferred-error (net/deferred_error.c).
  *
  * A regular file gives all that was asked for, or all that it has; but if it is asked not to wait
  * it gives what happens to be in memory, so it is asked again for the rest. An error behind that is
@@ -41,12 +41,12 @@ static intptr_t read_it(struct io *io, enum io_how how)
         const struct iovec *v;
         int                 n = (int)w_pieces_next(&t->pieces, &v);
 
-        if (how == W_IO_HERE)
-                return w_os_fd_readv_here(io->fd, v, n, t->at);
+        if (how == W_IO_BLOCKING)
+                return w_os_fd_readv_blocking(io->fd, v, n, t->at);
         if (n != 1 || t->at >= 0)
                 return w_os_fd_readv(io->fd, v, n, t->at);
         return v->iov_len && w_io_is_tcp(io)
-                       ? w_os_fd_read_tcp(io->fd, v->iov_base, v->iov_len, &io->dry)
+                       ? w_os_fd_read_tcp(io->fd, v->iov_base, v->iov_len, &io->drained)
                        : w_os_fd_read(io->fd, v->iov_base, v->iov_len);
 }
 
@@ -58,9 +58,9 @@ static intptr_t write_it(struct io *io, enum io_how how)
         int                 n = (int)w_pieces_next(&t->pieces, &v);
         bool                is_one = n == 1 && t->at < 0 && (v->iov_len || v == &t->one);
 
-        if (how == W_IO_HERE)
-                return is_one ? w_os_fd_write_here(io->fd, v->iov_base, v->iov_len)
-                              : w_os_fd_writev_here(io->fd, v, n, t->at);
+        if (how == W_IO_BLOCKING)
+                return is_one ? w_os_fd_write_blocking(io->fd, v->iov_base, v->iov_len)
+                              : w_os_fd_writev_blocking(io->fd, v, n, t->at);
         return is_one ? w_os_fd_write(io->fd, v->iov_base, v->iov_len)
                       : w_os_fd_writev(io->fd, v, n, t->at);
 }
@@ -92,7 +92,7 @@ static intptr_t run(int fd, struct transfer *t)
         t->io.events = t->writes ? W_POLL_OUT : W_POLL_IN;
         t->io.never_waits = bytes == 0 || t->at >= 0;
         t->io.is_long = bytes >= LONG_BYTES;
-        t->io.keeps = t->whole;
+        t->io.defers_error = t->whole;
         t->io.call = t->writes ? write_it : read_it;
         t->io.more = more;
         return w_io_run(&t->io);

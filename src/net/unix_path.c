@@ -11,7 +11,7 @@
 #include "sched/sched.h"
 
 /* Key: p paths.lock   o who has it */
-struct kept_path {
+struct unix_path {
         struct queue_node     link;     /* p  while it is free */
         bool                  is_file;  /* o  else there is nothing to remove */
         struct w_os_unix_file file;     /* o */
@@ -35,17 +35,17 @@ static void get_ready_locked(void)
 {
         if (paths.ready)
                 return;
-        w_records_init(&paths.pool, sizeof(struct kept_path));
+        w_records_init(&paths.pool, sizeof(struct unix_path));
         paths.at_end.free = free_all;
         w_run_at_end(&paths.at_end);
         paths.ready = true;
 }
 
-struct kept_path *w_path_new(void)
+struct unix_path *w_unix_path_new(void)
 {
         w_lock(&paths.lock);
         get_ready_locked();
-        struct kept_path *path = w_records_get(&paths.pool);
+        struct unix_path *path = w_records_get(&paths.pool);
 
         w_unlock(&paths.lock);
         if (path)
@@ -53,12 +53,12 @@ struct kept_path *w_path_new(void)
         return path;
 }
 
-void w_path_bound(struct kept_path *path, const struct w_os_addr *addr)
+void w_unix_path_bound(struct unix_path *path, const struct w_os_addr *addr)
 {
         path->is_file = w_os_unix_file_find(addr, &path->file) == 0;
 }
 
-void w_path_forget(struct kept_path *path)
+void w_unix_path_forget(struct unix_path *path)
 {
         if (!path)
                 return;
@@ -67,14 +67,14 @@ void w_path_forget(struct kept_path *path)
         w_unlock(&paths.lock);
 }
 
-void w_path_drop(struct kept_path *path)
+void w_unix_path_drop(struct unix_path *path)
 {
         if (path && path->is_file)
                 w_os_unix_file_remove(&path->file);
-        w_path_forget(path);
+        w_unix_path_forget(path);
 }
 
-void w_path_give(struct kept_path *path, int fd)
+void w_unix_path_give(struct unix_path *path, int fd)
 {
         struct desc *d = w_desc_find(fd);
 
@@ -87,7 +87,7 @@ void w_path_give(struct kept_path *path, int fd)
 void w_path_remove(struct desc *d, uint32_t *before)
 {
         w_lock(&d->lock);
-        struct kept_path *path = d->path;
+        struct unix_path *path = d->path;
 
         d->path = NULL;
         w_unlock(&d->lock);
@@ -97,5 +97,5 @@ void w_path_remove(struct desc *d, uint32_t *before)
         if (path->is_file)
                 w_os_unix_file_remove(&path->file);
         *before = w_enter();
-        w_path_forget(path);
+        w_unix_path_forget(path);
 }

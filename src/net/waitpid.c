@@ -111,7 +111,7 @@ W_EXPORT int weft_waitpid(pid_t pid, int *status, int options)
         if (!w_call_begin())
                 return -ESHUTDOWN;
         W_ENTER();
-        int rc = w_wait_refused();
+        int rc = w_call_check();
 
         if (rc == 0)
                 rc = wait_for(&c);

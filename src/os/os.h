@@ -24,7 +24,7 @@
 
 /* Writes all of it, as far as the other end takes it: never SIGPIPE. Where a descriptor that does
  * not wait is full a reader gets `moment` ns. False: that was not all. Async-signal-safe. */
-bool w_os_write(int fd, const char *text, size_t len, int64_t moment);
+bool w_os_write(int fd, const char *text, size_t len, int64_t timeout);
 void w_os_write_err(const char *text, size_t len);      /* the same to stderr, with 20 ms */
 W_NORETURN void w_os_abort(void);
 
@@ -76,20 +76,20 @@ int w_os_tid(void);
 
 /* What a thread of this process has had of the CPUs, in ns, since it began. Both lag behind: `run`
  * while it runs, by a tick of the kernel's at most (10 ms at worst); `wait` is counted when a wait
- * for a CPU is over, so who waits now seems to do nothing, and w_os_use_is_ready tells. */
-struct w_os_use {
+ * for a CPU is over, so who waits now seems to do nothing, and w_os_thread_is_ready tells. */
+struct w_os_cpu_usage {
         int64_t run;            /* on a CPU */
         int64_t wait;           /* ready, with no CPU to be had */
 };
 
-/* A descriptor for w_os_use_read; -EMFILE, -ENOENT and others: it cannot be known. */
-W_MUST_CHECK int w_os_use_open(int tid);
+/* A descriptor for w_os_cpu_usage_read; -EMFILE, -ENOENT and others: it cannot be known. */
+W_MUST_CHECK int w_os_cpu_usage_open(int tid);
 /* -ESRCH: that thread has ended; others as above. */
-W_MUST_CHECK int w_os_use_read(int fd, struct w_os_use *out);
-void w_os_use_close(int fd);
+W_MUST_CHECK int w_os_cpu_usage_read(int fd, struct w_os_cpu_usage *out);
+void w_os_cpu_usage_close(int fd);
 
 /* 1: it runs, or would if it had a CPU. 0: it waits for something else. Else as above; -ESRCH. */
-W_MUST_CHECK int w_os_use_is_ready(int tid);
+W_MUST_CHECK int w_os_thread_is_ready(int tid);
 
 /* Where the calling thread's errno is: goroutines carry its value with them. Valid for the life of
  * the thread. */
@@ -98,28 +98,28 @@ int *w_os_errno(void);
 /* What weft keeps for a thread that is not its own, all zero at first: see scope/tree.h,
  * sched/run/foreign.c and base/window.c. Valid for the life of the thread. Never asked for by a
  * goroutine, which changes threads. */
-enum w_os_matter {
-        W_OS_OPEN_SCOPE,
-        W_OS_ATTACHED,
-        W_OS_N_MATTERS
+enum w_os_foreign_hook {
+        W_OS_HOOK_SCOPE,
+        W_OS_HOOK_ATTACHED,
+        W_OS_N_HOOKS
 };
 struct scope;
-struct w_os_guest {
+struct w_os_foreign {
         struct scope    *scope;         /* innermost open one */
         uint32_t         n_shields;
         bool             attached;      /* and with this: */
         bool             fenced;        /*    no w_os_membarrier to rely on */
         bool             ends;          /* its end has been heard of */
-        w_atomic_u32     visiting;
+        w_atomic_u32     in_call;
         struct list_node link;
         uint64_t         window_rand;   /* debug: as in struct thread */
-        void           (*at_end[W_OS_N_MATTERS])(struct w_os_guest *guest);
+        void           (*at_end[W_OS_N_HOOKS])(struct w_os_foreign *foreign);
 };
-struct w_os_guest *w_os_guest(void);
+struct w_os_foreign *w_os_foreign(void);
 
 /* fn is called if the calling thread ends before the next call in the same matter, which may say
  * NULL. -EAGAIN, -ENOMEM: libc has no means left for that, and it is not. */
-int w_os_guest_watch(enum w_os_matter matter, void (*fn)(struct w_os_guest *guest));
+int w_os_foreign_watch(enum w_os_foreign_hook hook, void (*fn)(struct w_os_foreign *foreign));
 
 /* fn(arg) is called if the calling thread ends (pthread_exit, cancellation) before the next call,
  * which may say NULL; on the thread's own stack. fn is the same for all threads. Where libc has no
@@ -217,19 +217,19 @@ struct w_os_regs {
         bool             in_handler;    /* on its signal stack: another handler was running */
 };
 
-enum w_os_strike {
-        W_STRIKE_TIMER,                 /* the timer has run down */
-        W_STRIKE_SENT,                  /* w_os_preempt_send */
+enum w_os_preempt_cause {
+        W_PREEMPT_BY_TIMER,                 /* the timer has run down */
+        W_PREEMPT_BY_SEND,                  /* w_os_preempt_send */
 };
 
-/* From now on on_strike runs when such a timer goes off or the signal is sent as below: on that
+/* From now on on_preempt runs when such a timer goes off or the signal is sent as below: on that
  * thread, in a signal handler on its signal stack. What else comes with that signal goes to whoever
  * was there before. One user at a time. -EINVAL: not with that signal; others as sigaction. */
-W_MUST_CHECK int w_os_preempt_watch(int signo, void (*on_strike)(const struct w_os_regs *regs,
-                                                                 enum w_os_strike why));
+W_MUST_CHECK int w_os_preempt_watch(int signo, void (*on_preempt)(const struct w_os_regs *regs,
+                                                                 enum w_os_preempt_cause why));
 /* Sends that signal to a thread of this process, which is there. It may be lost if the same signal
  * is on its way to it from elsewhere: send again. What the thread waits for in the kernel may end
- * early, see w_os_sight. -EAGAIN and others: it was not sent. */
+ * early, see w_os_thread_state. -EAGAIN and others: it was not sent. */
 W_MUST_CHECK int w_os_preempt_send(int tid);
 /* False: somebody has installed another handler since. */
 bool w_os_preempt_is_watched(void);
@@ -238,17 +238,17 @@ void w_os_preempt_unwatch(void);
 
 /* False: a thread that stands at pc may hold a lock of libc's, the linker's or the allocator's.
  * Async-signal-safe. */
-bool w_os_may_hold_at(const void *pc);
+bool w_os_is_safepoint(const void *pc);
 
 /* What a thread of this process that is in user code does at this moment. */
-struct w_os_sight {
+struct w_os_thread_state {
         bool        computes;   /* or would, if it had a CPU; the others are of one that waits */
         bool        goes_on;    /* what it waits for is not cut short by a handler */
         const void *pc, *sp;
 };
 
 /* -EMFILE, -ENOENT and others: it cannot be known. */
-W_MUST_CHECK int w_os_sight(int tid, struct w_os_sight *out);
+W_MUST_CHECK int w_os_thread_state(int tid, struct w_os_thread_state *out);
 /* 1: that thread blocks that signal. 0: it does not. Else as above. */
 W_MUST_CHECK int w_os_signal_is_blocked(int tid, int signo);
 /* Finds out what is code now. May wait for a lock of the linker's. One caller at a time. */
@@ -308,7 +308,7 @@ struct iovec;
 struct msghdr;
 
 struct w_os_poller {
-        int fd, bell;           /* the implementation's own */
+        int fd, wakeup;           /* the implementation's own */
 };
 
 struct w_os_event {
@@ -343,11 +343,11 @@ void w_os_poller_forget(struct w_os_poller *poller, int fd);    /* nothing more 
 W_MUST_CHECK int w_os_poller_wait(struct w_os_poller *poller, struct w_os_event *out, int n,
                                   int64_t deadline_at);
 /* From the ring until the hush no wait lasts. */
-void w_os_poller_ring(struct w_os_poller *poller);
-void w_os_poller_hush(struct w_os_poller *poller);
+void w_os_poller_wake(struct w_os_poller *poller);
+void w_os_poller_wake_clear(struct w_os_poller *poller);
 
 /* Which of `events` are so now, and NVAL, ERR and HUP: as poll(2) would say. */
-W_MUST_CHECK int w_os_fd_look(int fd, uint32_t events);
+W_MUST_CHECK int w_os_fd_poll(int fd, uint32_t events);
 
 /* As read(2) and write(2) but for SIGPIPE, which is never sent. The first two do not wait, whatever
  * the descriptor's flags say, which stay as they are: -EAGAIN: it would have to; -EOPNOTSUPP: it
@@ -357,14 +357,14 @@ W_MUST_CHECK intptr_t w_os_fd_read(int fd, void *buf, size_t n);
 W_MUST_CHECK intptr_t w_os_fd_write(int fd, const void *buf, size_t n);
 /* For a socket of which w_os_fd_is_tcp said 1, n > 0: *dry: it has taken all that had come, and the
  * call itself can tell. What comes later, and the end of the stream, is told of later. */
-W_MUST_CHECK intptr_t w_os_fd_read_tcp(int fd, void *buf, size_t n, bool *dry);
+W_MUST_CHECK intptr_t w_os_fd_read_tcp(int fd, void *buf, size_t n, bool *drained);
 W_MUST_CHECK int w_os_fd_is_tcp(int fd);
-W_MUST_CHECK intptr_t w_os_fd_write_here(int fd, const void *buf, size_t n);
+W_MUST_CHECK intptr_t w_os_fd_write_blocking(int fd, const void *buf, size_t n);
 /* The same for several pieces, and at a place in the file; at -1: where it stands, which moves. */
 W_MUST_CHECK intptr_t w_os_fd_readv(int fd, const struct iovec *v, int n, int64_t at);
 W_MUST_CHECK intptr_t w_os_fd_writev(int fd, const struct iovec *v, int n, int64_t at);
-W_MUST_CHECK intptr_t w_os_fd_readv_here(int fd, const struct iovec *v, int n, int64_t at);
-W_MUST_CHECK intptr_t w_os_fd_writev_here(int fd, const struct iovec *v, int n, int64_t at);
+W_MUST_CHECK intptr_t w_os_fd_readv_blocking(int fd, const struct iovec *v, int n, int64_t at);
+W_MUST_CHECK intptr_t w_os_fd_writev_blocking(int fd, const struct iovec *v, int n, int64_t at);
 /* As recvmsg(2) and sendmsg(2) but for SIGPIPE; they never wait: -EAGAIN. */
 W_MUST_CHECK intptr_t w_os_fd_recv(int fd, struct msghdr *msg, int flags);
 W_MUST_CHECK intptr_t w_os_fd_send(int fd, const struct msghdr *msg, int flags);
@@ -380,7 +380,7 @@ struct w_os_file {
 /* What kind of file it is. -EBADF and others as fstat(2). */
 W_MUST_CHECK int w_os_fd_ask(int fd, struct w_os_file *out);
 /* A terminal that was told not to wait for input, or not long: read(2) says 0. */
-bool w_os_fd_gives_up(int fd);
+bool w_os_tty_may_read_empty(int fd);
 /* A socket that knows no borders between what was sent. */
 bool w_os_fd_is_stream(int fd);
 
@@ -437,7 +437,7 @@ void w_os_socket_no_delay(int fd);      /* where it is TCP: sends small pieces a
  * that waits is never interrupted. */
 W_MUST_CHECK int w_os_socket_connect(int fd, const void *addr, uint32_t len);
 /* Is a stream connected with itself? Two ends that look for each other on one machine may be. */
-W_MUST_CHECK bool w_os_socket_is_own_peer(int fd);
+W_MUST_CHECK bool w_os_socket_is_self_connected(int fd);
 /* Ends what is under way on it, and its connection. */
 void w_os_socket_shut(int fd);
 

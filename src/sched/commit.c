@@ -27,7 +27,7 @@ void w_commit_yield(struct m *mp, const struct commit *c)
                 return;
         }
         w_g_move(c->left, G_RUNNING, G_RUNNABLE);
-        w_queue_ring(mp->p, c->left);
+        w_queue_put(mp->p, c->left);
         if (w_n_procs() == 1)
                 return;
         w_fence_full();                                           /* [ID1] */
@@ -43,7 +43,7 @@ void w_commit_park(struct m *mp, const struct commit *c)
                 return;
         if (mp->p) {
                 w_g_move(c->left, G_WAITING, G_RUNNABLE);
-                w_queue_next(mp->p, c->left);
+                w_queue_put_next(mp->p, c->left);
         } else {
                 w_globq_publish(c->left, G_WAITING);
         }
@@ -62,7 +62,7 @@ void w_commit_child(struct m *mp, const struct commit *c)
 {
         w_g_move(c->left, G_RUNNING, G_RUNNABLE);
         w_queue_parent(mp->p, c->left);
-        w_queue_next(mp->p, c->arg);
+        w_queue_put_next(mp->p, c->arg);
         w_wake_one();
 }
 

@@ -72,7 +72,7 @@ static void check_scopes_closed(const struct g *gp)
 
 static void check_nothing_open(const struct g *gp)
 {
-        W_CHECK(!w_g_is_bound(gp), "goroutine %ld ends inside a blocking region", (long)gp->id);
+        W_CHECK(!w_g_in_region(gp), "goroutine %ld ends inside a blocking region", (long)gp->id);
         W_CHECK(!gp->nopreempt, "goroutine %ld ends before weft_nopreempt_end", (long)gp->id);
         check_scopes_closed(gp);
 }
@@ -208,6 +208,6 @@ W_EXPORT W_NORETURN void weft_exit(void)
         unwind_all(gp);
         finish(gp, 0);
         if (w_g_is_main(gp))
-                w_live_main_left();
+                w_live_main_exited();
         w_exit(w_pick_direct(w_p()));
 }

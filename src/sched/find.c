@@ -13,7 +13,7 @@
 enum {
         LOOK_EVERY_NS = 250000,         /* at descriptors, while there is other work */
         LOOK_BEHIND_NS = 1000000,       /* the same while somebody waits in the global queue */
-        HOGS_WAIT_NS = 10000000,        /* a slice: as long as one of them has run */
+        PREEMPTED_WAIT_NS = 10000000,        /* a slice: as long as one of them has run */
 };
 
 /* Fires what is due on this P. One goroutine that nobody stands before is run right away; else it
@@ -39,21 +39,21 @@ static struct g *from_descriptors_in_time(struct m *mp)
 {
         bool behind = w_load_rlx(&w_sched.n_globq) != 0;          /* hint */
 
-        w_netpoll_look(mp, behind ? LOOK_BEHIND_NS : LOOK_EVERY_NS, behind);
+        w_netpoll_poll(mp, behind ? LOOK_BEHIND_NS : LOOK_EVERY_NS, behind);
         return NULL;
 }
 
 /* Who has nothing to do looks at once, if it is likely to find something. */
 static struct g *from_descriptors(struct m *mp)
 {
-        w_netpoll_look_idly(mp);
+        w_netpoll_poll_idle(mp);
         return w_queue_take(mp->p);
 }
 
 /* No goroutine comes from there: a thread that is held gets this P, if there is one. */
-static struct g *from_hogs(struct m *mp)
+static struct g *serve_preempted(struct m *mp)
 {
-        if (W_UNLIKELY(w_hogs_wait()) && w_hogs_serve(mp) && mp->spinning)
+        if (W_UNLIKELY(w_preempt_any()) && w_preempt_serve(mp) && mp->spinning)
                 w_spin_end_found(mp);
         return NULL;
 }
@@ -72,9 +72,9 @@ static struct g *take_from_global(struct m *mp, uint32_t most)
 
         w_unlock(&w_sched.lock);
         if (W_UNLIKELY(pinned))
-                w_pin_sort_out(&rest);
+                w_lockthread_sort_out(&rest);
         for (struct queue_node *n; (n = w_queue_pop(&rest));)
-                w_queue_ring(mp->p, W_CONTAINER_OF(n, struct g, link));
+                w_queue_put(mp->p, W_CONTAINER_OF(n, struct g, link));
         if (more)
                 w_wake_one();
         return gp;
@@ -82,25 +82,25 @@ static struct g *take_from_global(struct m *mp, uint32_t most)
 
 /* Not right after one of them had its turn: that is long, and who waits in the queues has waited
  * for its end. */
-static bool hogs_have_waited(const struct p *pp)
+static bool preempted_have_waited(const struct p *pp)
 {
-        return pp->now - (int64_t)w_load_rlx(&w_sched.turn_over_at) >= HOGS_WAIT_NS;    /* hint */
+        return pp->now - (int64_t)w_load_rlx(&w_sched.turn_over_at) >= PREEMPTED_WAIT_NS; /* hint */
 }
 
 /* Fairness: however busy the own queue is, every 61st tick the global one gets a look; every other
  * time those who are held, if there are any. One goroutine runs at once. Goroutines that yield keep
  * the ring full, and with one each time all others would wait 61 times as long as they: so more
  * come into the ring, up to half of the room that is there. */
-static struct g *from_others_in_turn(struct m *mp)
+static struct g *from_global_fair(struct m *mp)
 {
         if (mp->p->tick % W_GLOBAL_EVERY != 0)
                 return NULL;
-        bool hogs_first = mp->p->tick / W_GLOBAL_EVERY % 2;
+        bool preempted_first = mp->p->tick / W_GLOBAL_EVERY % 2;
 
         mp->p->tick++;          /* its turn is over, whether or not somebody is there */
-        if ((hogs_first || w_load_rlx(&w_sched.n_globq) == 0) &&  /* hint */
-            hogs_have_waited(mp->p))
-                (void)from_hogs(mp);
+        if ((preempted_first || w_load_rlx(&w_sched.n_globq) == 0) &&  /* hint */
+            preempted_have_waited(mp->p))
+                (void)serve_preempted(mp);
         if (!mp->p || w_load_rlx(&w_sched.n_globq) == 0)          /* hint */
                 return NULL;
         uint32_t len = w_runq_len_hint(&mp->p->runq);
@@ -146,11 +146,11 @@ static struct g *from_others(struct m *mp)
 static struct g *(*const sources[])(struct m *mp) = {
         from_timers,
         from_descriptors_in_time,
-        from_others_in_turn,
+        from_global_fair,
         from_own_queue,
         from_global,
         from_descriptors,
-        from_hogs,
+        serve_preempted,
         from_others,
 };
 

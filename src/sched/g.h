@@ -20,8 +20,8 @@
  *   RUNNING <-> REGION    itself             blocking.c
  *   RUNNING <-> PREEMPTED itself             preempt_handler.c     in a signal handler
  *   WAITING  -> RUNNABLE  the one waker      ready.c    any other state there is fatal;
- *                                                       lockthread.c for one that is locked to its
- *                                                       thread
+ *   lockthread.c for
+ *                                                       one that is locked to its thread
  *
  * Every move has one party that may make it, so it is a plain store; the table in gstate.c is
  * checked at each.
@@ -48,7 +48,7 @@ enum g_state {
         G_N_STATES,
         /* As WAITING, which w_g_state says, for one that is locked to its thread: whoever wakes it
          * finds another state than the usual one, and looks closer (lockthread.c). */
-        G_WAITING_PINNED = G_WAITING | 128,
+        G_WAITING_LOCKED = G_WAITING | 128,
 };
 
 /* Why a goroutine waits. Each park has its own; dumps and statistics show it. */

@@ -48,7 +48,7 @@ static const char *const reason_names[W_N_WAIT_REASONS] = {
 
 static uint32_t plain(uint32_t state)
 {
-        return state == G_WAITING_PINNED ? G_WAITING : state;
+        return state == G_WAITING_LOCKED ? G_WAITING : state;
 }
 
 const char *w_g_state_name(uint32_t state)

@@ -23,19 +23,19 @@
  *           queue under the lock, together with the taking; then 3 and 4
  * Leaver    under sched.lock: 1 global queue empty?   2 P to the idle list, n_idle_p + 1
  *           3 [ID2] full fence   4 need_spinning, and it was not a looker: take a P back, look;
- *           likewise if somebody is held, PROTOCOL hogs (sched/preempt/preempt.c)   5 it was not a
- *           looker, because there were enough, and there are none any more: as a looker that found
- *           nothing. Whoever hands a P on, PROTOCOL take (sched/preempt/take.c), has not looked
- *           either, and is no sleeper: it does 5 here, and looks at every next_at
+ *           likewise if somebody is held, PROTOCOL preempt (sched/preempt/preempt.c)   5 it was not
+ *           a looker, because there were enough, and there are none any more: as a looker that
+ *           found nothing. Whoever hands a P on, PROTOCOL take (sched/preempt/take.c), has not
+ *           looked either, and is no sleeper: it does 5 here, and looks at every next_at
  * Yielder   takes one out of the queue and puts itself in, and who looks in between finds nothing:
  *           1 into the queue   2 [ID1] full fence   3 an idle P: acts as a submitter
  * Looker    that found nothing is a leaver first, then: 1 n_spinning - 1   2 [ID1] full fence   3
  *           look at every queue again; anything there and an idle P: take it and look anew
  *           that found something: n_spinning - 1, then acts as a submitter: it may have been the
  *           only looker, and what it found may not be all
- * Sleeper   has passed the looker's or the leaver's fence: looks at every next_at, PROTOCOL keeper
- *           (sched/timer/timekeeper.c): something is due and there is an idle P: take it and look
- *           anew
+ * Sleeper   has passed the looker's or the leaver's fence: looks at every next_at, PROTOCOL
+ *           timekeeper (sched/timer/timekeeper.c): something is due and there is an idle P: take it
+ *           and look anew
  * Edges     [ID1] queues <-> n_spinning         submitter's fence <-> looker's fence
  *                 queues <-> n_idle_p           yielder's fence <-> looker's, or who hands on
  *           [ID2] need_spinning <-> n_idle_p    submitter's fence <-> leaver's fence
@@ -107,25 +107,25 @@ struct p *w_idle_p_get_timed_locked(void)
         return take_idle_p_locked(first);
 }
 
-void w_p_keep(struct p *pp, bool kept)
+void w_p_set_dedicated(struct p *pp, bool dedicated)
 {
-        bool was = w_load_rlx(&pp->attention) & W_ATTENTION_KEPT; /* own word: this bit */
+        bool was = w_load_rlx(&pp->attention) & W_ATTENTION_DEDICATED;   /* own word */
 
-        if (W_LIKELY(kept == was))
+        if (W_LIKELY(dedicated == was))
                 return;
-        if (kept)
-                w_or_rlx(&pp->attention, W_ATTENTION_KEPT);       /* own word: this bit */
+        if (dedicated)
+                w_or_rlx(&pp->attention, W_ATTENTION_DEDICATED);         /* own word */
         else
-                w_and_rlx(&pp->attention, ~(uint32_t)W_ATTENTION_KEPT); /* own word: this bit */
+                w_and_rlx(&pp->attention, ~(uint32_t)W_ATTENTION_DEDICATED);   /* own word */
 }
 
 /* By a CAS: the run may leave mp behind at this moment, and what it says to mp must stay. */
 static void has_p_again(struct m *mp)
 {
-        uint32_t lost = w_sched.flag_base | W_FLAG_LOST;
+        uint32_t lost = w_sched.retake_base | W_RETAKE_LOST;
 
         W_WINDOW("p-acquired-again");
-        (void)w_cas_acqrel(&mp->flag, &lost, w_sched.flag_base);  /* [TK2] */
+        (void)w_cas_acqrel(&mp->retake, &lost, w_sched.retake_base);  /* [TK2] */
 }
 
 void w_p_acquire(struct m *mp, struct p *pp)
@@ -133,7 +133,7 @@ void w_p_acquire(struct m *mp, struct p *pp)
         W_ASSERT(!mp->p);
         w_store_rlx(&pp->status, P_RUNNING);                      /* own word now */
         mp->p = pp;
-        w_p_keep(pp, mp->kept);
+        w_p_set_dedicated(pp, mp->dedicated);
         if (W_UNLIKELY(w_m_lost_p(mp)))
                 has_p_again(mp);
         w_store_rel(&pp->m, mp);                                  /* [TK3] */
@@ -206,7 +206,7 @@ static W_NOINLINE void wake_slow(void)
                 w_thread_for(pp, true);
 }
 
-void w_wake_one_of_many(void)
+void w_wake_one_slow(void)
 {
         w_fence_full();                                           /* [ID1] */
         if (w_load_rlx(&w_sched.n_spinning) != 0 || !idle_p_seen())     /* guarded by ID1 */
@@ -227,14 +227,14 @@ static bool leave_p(struct m *mp)
         w_idle_p_put_locked(w_p_release(mp));
         w_fence_full();                                           /* [ID2][HG1] */
         bool wanted = !mp->spinning && w_load_rlx(&w_sched.need_spinning);      /* guarded by ID2 */
-        bool hogs = w_hogs_any_locked();
+        bool preemptq = w_preempt_any_locked();
 
-        if (wanted || hogs)
+        if (wanted || preemptq)
                 w_p_acquire(mp, w_idle_p_get_locked());
         w_unlock(&w_sched.lock);
         if (wanted)
                 w_spin_begin(mp);
-        return !wanted && !hogs;
+        return !wanted && !preemptq;
 }
 
 bool w_any_queue_has_work(void)

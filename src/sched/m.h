@@ -4,8 +4,8 @@
  * that the kernel gave the thread.
  *
  * Entering and leaving. Every public function begins with W_ENTER and ends with W_LEAVE: they keep
- * the M's mark, which says whether the M is inside weft or outside, in user code. See PROTOCOL mark
- * (sched/preempt/enter.c).
+ * the M's mark, which says whether the M is inside weft or outside, in user code. See PROTOCOL
+ * where (sched/preempt/enter.c).
  *
  * No local variable holds an M or a P across a call that may switch: ask again.
  *
@@ -37,62 +37,62 @@ struct commit {
 };
 
 /* What an entry must not overlook: PROTOCOL take (sched/preempt/take.c). */
-enum m_flag {
-        W_FLAG_NONE,
-        W_FLAG_REQUEST,         /* somebody wants its P */
-        W_FLAG_REFUSED,         /* it came back in time */
-        W_FLAG_TAKEN,           /* its P was taken, and it may get it back */
-        W_FLAG_LOST,            /* it came back and found that */
-        W_FLAG_ABANDONED,       /* the run has ended without this thread: it never goes on */
-        W_FLAG_FORKED,          /* this is the child of a fork: sched/run/fork.c */
-        W_FLAG_FENCED = 8,      /* and with each of these: an entry has to pass a fence */
+enum m_retake {
+        W_RETAKE_NONE,
+        W_RETAKE_REQUESTED,         /* somebody wants its P */
+        W_RETAKE_REFUSED,         /* it came back in time */
+        W_RETAKE_TAKEN,           /* its P was taken, and it may get it back */
+        W_RETAKE_LOST,            /* it came back and found that */
+        W_RETAKE_ABANDONED,       /* the run has ended without this thread: it never goes on */
+        W_RETAKE_FORKED,          /* this is the child of a fork: sched/run/fork.c */
+        W_RETAKE_FENCED = 8,      /* and with each of these: an entry has to pass a fence */
 };
 
-/* Where a thread that computes stands in PROTOCOL hogs (sched/preempt/preempt.c). */
+/* Where a thread that computes stands in PROTOCOL preempt (sched/preempt/preempt.c). */
 enum m_grant {
         W_GRANT_NONE,           /* nowhere */
-        W_GRANT_GONE,           /* in the queue, and running */
-        W_GRANT_WAIT,           /* in the queue, and held */
+        W_GRANT_QUEUED,           /* in the queue, and running */
+        W_GRANT_WAITING,           /* in the queue, and held */
         W_GRANT_CLAIMED,        /* about to go on */
-        W_GRANT_GIVEN,          /* goes on */
+        W_GRANT_GRANTED,          /* goes on */
 };
 
 /* Whether it stands when all threads are to: PROTOCOL freeze (sched/run/freeze.c). */
-enum m_still {
-        W_STILL_MOVES,
-        W_STILL_ASKED,
-        W_STILL_STANDS,
-        W_STILL_PAUSES,         /* held, and may go on at any time */
-        W_STILL_CAUGHT,         /* held, and must not go on yet */
+enum m_freeze {
+        W_THAWED,
+        W_FREEZING,
+        W_FROZEN,
+        W_PREEMPTED,         /* held, and may go on at any time */
+        W_PREEMPTED_FROZEN,         /* held, and must not go on yet */
 };
 
 /* Above the three bits stands a number that changes with every stay outside. */
-enum m_mark {
-        W_MARK_INSIDE = 1,
-        W_MARK_REGION = 2,      /* outside, in a blocking region */
-        W_MARK_NOPREEMPT = 4,   /* between weft_nopreempt_begin and _end */
-        W_MARK_NEXT = 8,
-        W_MARK_GRANTED = W_MARK_NEXT << 20,     /* to the number of a stay that begins in a handler:
+enum m_where {
+        W_IN_RUNTIME = 1,
+        W_IN_REGION = 2,      /* outside, in a blocking region */
+        W_IN_NOPREEMPT = 4,   /* between weft_nopreempt_begin and _end */
+        W_WHERE_EPOCH = 8,
+        W_WHERE_GRANTED = W_WHERE_EPOCH << 20,  /* to the number of a stay that begins in a handler:
                                                  * an entry that it interrupts may undo it */
 };
 
-W_INLINE bool w_mark_is_outside(uint32_t mark)
+W_INLINE bool w_where_is_user(uint32_t where)
 {
-        return !(mark & W_MARK_INSIDE);
+        return !(where & W_IN_RUNTIME);
 }
 
 /* Of a value of m.struck. */
-W_INLINE bool w_is_struck(uint32_t struck)
+W_INLINE bool w_is_in_handler(uint32_t handler_seq)
 {
-        return struck & 1;
+        return handler_seq & 1;
 }
 
-W_INLINE uint32_t w_mark_left(uint32_t inside)
+W_INLINE uint32_t w_where_after_leave(uint32_t inside)
 {
-        return inside - W_MARK_INSIDE + W_MARK_NEXT;
+        return inside - W_IN_RUNTIME + W_WHERE_EPOCH;
 }
 
-/* What the monitor has seen of a stay in user code that blocks: PROTOCOL blocked
+/* What the monitor has seen of a stay in user code that blocks: PROTOCOL blocked-report
  * (sched/monitor/blocked_report.c). */
 struct block {
         int64_t      since;             /* 0: it has seen nothing */
@@ -101,10 +101,10 @@ struct block {
         char         name[W_NAME_BYTES];
         bool         told;
         int64_t      look_at;           /* whether it goes on */
-        uint32_t     mark;              /* of that stay */
+        uint32_t     where;              /* of that stay */
         const void  *pc, *sp;           /* NULL: not known */
-        uintptr_t    where;             /* tells it from others that began in fn */
-        struct calls calls;
+        uintptr_t    site;             /* tells it from others that began in fn */
+        struct backtrace calls;
 };
 
 /* Key: o the M itself   s sched.lock   i immutable   a atomic, edge named
@@ -114,20 +114,20 @@ struct m {
         struct thread      thread;      /* o  must be first: w_self() finds it */
         /* The monitor may look at these at any time, also when the record is given to a new
          * thread. */
-        w_atomic_u32       mark;        /* a  [MK1][TK1] see enum m_mark */
-        w_atomic_u32       flag;        /* a  [TK1][TK2] enum m_flag; looked at by every entry */
+        w_atomic_u32       where;        /* a  [MK1][TK1] see enum m_where */
+        w_atomic_u32       retake;       /* a  [TK1][TK2] enum m_retake; looked at by every entry */
         w_atomic_u32       tid;         /* O  w_os_tid() */
-        w_atomic_u32       use_fd;      /* a  PROTOCOL use (sched/monitor/activity.c) */
+        w_atomic_u32       usage_fd;      /* a  PROTOCOL cpu-usage (sched/monitor/activity.c) */
         w_atomic_u32       nopreempt_no;        /* O  of its last stay with that mark; hint */
         w_atomic_u64       nopreempt_id;        /* O  whose it was; hint */
         w_atomic_u32       grant;       /* a  [HG1][HG3] enum m_grant */
-        w_atomic_u32       hold_wanted; /* a  hint: by the monitor, with its P still its own */
+        w_atomic_u32       preempt_wanted; /* a  hint: by the monitor, with its P still its own */
         struct g          *curg;        /* o  NULL on g0; it and what follows is no business of the
                                          *    monitor's without the lock */
         struct p          *p;           /* o  NULL: without a P */
         bool               spinning;    /* o  looking for work; counted in sched.n_spinning */
         bool               is_main;     /* i  m0: the thread that called weft_run */
-        bool               ruined;      /* o  a goroutine ended locked to it: PROTOCOL pin */
+        bool               must_exit;   /* o  a goroutine ended locked to it: PROTOCOL lockthread */
         struct g          *locked_g;    /* o  the one that runs here and nowhere else; or NULL.
                                          *    Written under sched.lock */
         struct commit      commit;      /* o  pending while it switches */
@@ -137,11 +137,11 @@ struct m {
         union {
                 struct {
                         uint32_t   n_regions;   /* o  depth of blocking regions that curg is in */
-                        uint32_t   kept;        /* n  not for everyone: PROTOCOL threads */
+                        uint32_t   dedicated;        /* n  not for everyone: PROTOCOL threads */
                 };
                 uint64_t           stays;       /* o  either: no child runs here before curg */
         };
-        struct p          *owed_p;      /* o  a thread must be created for each, on g0; linked by
+        struct p          *deferred_p;     /* o  a thread must be created for each, on g0; linked by
                                          *    idle_next */
         struct p          *lost_p;      /* s  was taken from it, and it has had none since; or
                                          *    NULL */
@@ -152,11 +152,11 @@ struct m {
         struct fiber       g0;          /* o  while a goroutine runs */
 
         struct g          *turn_of;     /* o  who went on from being held with a P; or NULL */
-        w_atomic_u32       struck;      /* a  [LF1] odd: it is in its handler */
-        W_ATOMIC(struct m *) held_next;         /* a  [HG2] link in sched.held */
-        struct list_node   hog_link;    /* s  in sched.hogs */
+        w_atomic_u32       handler_seq;      /* a  [LF1] odd: it is in its handler */
+        W_ATOMIC(struct m *) preempt_next;         /* a  [HG2] link in sched.held */
+        struct list_node   preempt_link;    /* s  in sched.hogs */
         struct w_os_cpu_timer timer;    /* s  while it is out without a P; o  else */
-        w_atomic_u32       still;       /* a  [FZ1][FZ2] enum m_still */
+        w_atomic_u32       freeze;       /* a  [FZ1][FZ2] enum m_freeze */
         struct w_os_regs   regs;        /* a  [FZ1] where it stands, or is held */
 
         struct note        note;        /* sleeping, idle.c */
@@ -165,10 +165,10 @@ struct m {
         bool               next_spinning;       /* n  and whether it is to look for work */
         bool               must_end;    /* n  woken to end */
         bool               leaves;      /* s  on its way out, and still counted */
-        int64_t            keeps_until; /* o  when it wakes as the timekeeper; W_FOREVER: not */
+        int64_t            timekeeper_at; /* o  when it wakes as the timekeeper; W_FOREVER: not */
         bool               polls;       /* o  sleeps in the poller, or is on its way */
-        bool               called;      /* n  and is wanted for something else */
-        struct list_node   idle_link;   /* s  in sched.idle_m, or in sched.kept_m */
+        bool               kicked;      /* n  and is wanted for something else */
+        struct list_node   idle_link;   /* s  in sched.idle_m, or in sched.dedicated_m */
         struct list_node   all_link;    /* s  in sched.all_m */
         struct w_os_thread os_thread;   /* i  once joinable */
         bool               joinable;    /* s  its creator has written os_thread */
@@ -201,37 +201,38 @@ W_INLINE struct p *w_p(void)
 /* True: what mp->p says is not so any more. Context: the M itself, or with sched.lock. */
 W_INLINE bool w_m_lost_p(const struct m *mp)
 {
-        uint32_t flag = w_load_rlx(&mp->flag) & ~(uint32_t)W_FLAG_FENCED;       /* guarded */
+        uint32_t retake = w_load_rlx(&mp->retake) & ~(uint32_t)W_RETAKE_FENCED;       /* guarded */
 
-        return flag == W_FLAG_TAKEN || flag == W_FLAG_LOST;
+        return retake == W_RETAKE_TAKEN || retake == W_RETAKE_LOST;
 }
 
 /* Nobody's parent: what its goroutine did to it, or the program to its own threads, would be
- * inherited. NULL: a thread that is not weft's. See PROTOCOL template (sched/thread/template.c). */
+ * inherited. NULL: a thread that is not weft's. See PROTOCOL thread-request
+ * (sched/thread/template.c). */
 W_INLINE bool w_m_is_tainted(const struct m *mp)
 {
-        return !mp || mp->locked_g || mp->ruined;
+        return !mp || mp->locked_g || mp->must_exit;
 }
 
 /* There for somebody in particular, at least at times. */
 W_INLINE bool w_m_is_special(const struct m *mp)
 {
-        return mp->is_main || mp->kept;
+        return mp->is_main || mp->dedicated;
 }
 
 /* Sees to what the flag says. `before`: the mark of whoever enters. */
-void w_enter_flagged(struct m *mp, uint32_t before);
+void w_enter_slow(struct m *mp, uint32_t before);
 
 /* mp is the calling thread's. What its mark was: see w_leave. A thread without one has nothing to
  * leave: as if it had been inside. */
 W_INLINE uint32_t w_enter_on(struct m *mp)
 {
-        uint32_t before = w_load_rlx(&mp->mark);                  /* own word */
+        uint32_t before = w_load_rlx(&mp->where);                  /* own word */
 
-        w_store_rlx(&mp->mark, before | W_MARK_INSIDE);           /* guarded by TK1 */
+        w_store_rlx(&mp->where, before | W_IN_RUNTIME);           /* guarded by TK1 */
         w_fence_compiler();
-        if (W_UNLIKELY(w_load_acq(&mp->flag) != W_FLAG_NONE))     /* [TK2] */
-                w_enter_flagged(mp, before);
+        if (W_UNLIKELY(w_load_acq(&mp->retake) != W_RETAKE_NONE))     /* [TK2] */
+                w_enter_slow(mp, before);
         return before;
 }
 
@@ -239,21 +240,21 @@ W_INLINE uint32_t w_enter(void)
 {
         struct m *mp = w_m();
 
-        return mp ? w_enter_on(mp) : W_MARK_INSIDE;
+        return mp ? w_enter_on(mp) : W_IN_RUNTIME;
 }
 
 /* The M may be another one than at the entry. */
 W_INLINE void w_leave_inline(struct m *mp)
 {
-        w_store_rel(&mp->mark, w_mark_left(w_load_rlx(&mp->mark)));               /* [MK1] */
+        w_store_rel(&mp->where, w_where_after_leave(w_load_rlx(&mp->where)));            /* [MK1] */
 }
 
 /* The same for who has not switched since and knows what the mark is, but for having left. */
-W_INLINE void w_leave_as(struct m *mp, uint32_t before, uint32_t mark)
+W_INLINE void w_leave_as(struct m *mp, uint32_t before, uint32_t where)
 {
-        if (W_LIKELY(w_mark_is_outside(before)))
-                mark = w_mark_left(mark);
-        w_store_rel(&mp->mark, mark);                             /* [MK1] */
+        if (W_LIKELY(w_where_is_user(before)))
+                where = w_where_after_leave(where);
+        w_store_rel(&mp->where, where);                             /* [MK1] */
 }
 
 /* mp is the calling thread's. TSan has to see it, also where files call it that it does not see
@@ -270,7 +271,7 @@ W_INLINE void w_leave_on(struct m *mp)
 /* Whether it was inside before is a property of the call. */
 W_INLINE void w_leave(uint32_t before)
 {
-        if (W_LIKELY(w_mark_is_outside(before)))
+        if (W_LIKELY(w_where_is_user(before)))
                 w_leave_on(w_m());
 }
 
@@ -280,8 +281,8 @@ W_INLINE uint32_t w_enter_from_user(struct m *mp)
 {
         uint32_t before = w_enter_on(mp);
 
-        W_ASSERT(w_mark_is_outside(before));
-        return before | W_MARK_INSIDE;
+        W_ASSERT(w_where_is_user(before));
+        return before | W_IN_RUNTIME;
 }
 
 W_INLINE void w_leave_to_user(struct m *mp)
@@ -289,7 +290,7 @@ W_INLINE void w_leave_to_user(struct m *mp)
         w_leave_on(mp);
 }
 
-#define W_ENTER()  uint32_t w_mark_before_ = w_enter()
-#define W_LEAVE()  w_leave(w_mark_before_)
+#define W_ENTER()  uint32_t w_where_before_ = w_enter()
+#define W_LEAVE()  w_leave(w_where_before_)
 
 #endif

@@ -81,7 +81,7 @@ void w_p_bury(struct p *pp)
 {
         w_store_rlx(&pp->status, P_DEAD);                         /* own word */
         w_g_cache_drain(pp);
-        w_alarm_cache_drain(pp);
+        w_lazytimer_cache_drain(pp);
         w_stack_cache_release(&pp->stacks);
 }
 

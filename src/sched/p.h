@@ -20,31 +20,31 @@
 struct m;
 
 /* Why an M does not come back, see sched/monitor/activity.c. */
-enum absence {
-        W_IS_NOT_KNOWN_YET,
-        W_IS_STARVED,           /* it would, but gets no CPU */
-        W_IS_HOG,               /* it computes */
-        W_IS_BLOCKED,
-        W_IS_UNKNOWN,           /* the system does not tell */
+enum activity {
+        W_ACTIVITY_NOT_YET,
+        W_ACTIVITY_STARVED,           /* it would, but gets no CPU */
+        W_ACTIVITY_RUNNING,               /* it computes */
+        W_ACTIVITY_BLOCKED,
+        W_ACTIVITY_UNKNOWN,           /* the system does not tell */
 };
 
 /* What the monitor saw when it last looked. */
-struct watch {
+struct sample {
         struct m       *m;
-        uint32_t        mark;
+        uint32_t        where;
         int64_t         since;          /* for how long it has been so */
         int64_t         came_at;        /* likewise, also what a late round makes one forget */
         bool            suspect;        /* long enough, and somebody needs its P */
         bool            has_base;
-        int64_t         held_by;        /* by when it should be held; 0: it was not asked */
+        int64_t         preempt_by_at;        /* by when it should be held; 0: it was not asked */
         int64_t         asked_run;      /* how much it had run when it was asked */
         int64_t         run;            /* how much when the system was last asked */
-        enum absence    verdict;
+        enum activity    verdict;
         int64_t         read_at;        /* when the system was last asked */
         int64_t         first_run;      /* how much it had run when first seen so; or NOT_SEEN */
-        struct w_os_use base;           /* at the beginning of the window that is judged */
+        struct w_os_cpu_usage base;           /* at the beginning of the window that is judged */
         int64_t         base_at;
-        uint32_t        nopreempt_no;   /* a stay with W_MARK_NOPREEMPT, 0: none */
+        uint32_t        nopreempt_no;   /* a stay with W_IN_NOPREEMPT, 0: none */
         int64_t         nopreempt_since;        /* W_FOREVER: it was told of */
         uint64_t        n_switches;     /* of this P */
         int64_t         switched_at;    /* since when it is so many */
@@ -59,7 +59,7 @@ enum p_attention {
         W_ATTENTION_DEBUG = 2,  /* always: WEFT_DEBUG wants every switch to be decided on g0 */
         W_ATTENTION_DUE = 4,    /* a timer of this P is due */
         W_ATTENTION_YIELD = 8,  /* others wait, and nobody has had a turn for 10 ms */
-        W_ATTENTION_KEPT = 16,  /* the M that holds it is not for everyone: PROTOCOL threads.
+        W_ATTENTION_DEDICATED = 16,  /* the M that holds it is not for everyone: PROTOCOL threads.
                                  * Changed by the owner only */
         W_ATTENTION_GIVE = 32,  /* a turn was asked for in vain: its M is to go on without it */
 };
@@ -92,9 +92,9 @@ struct p {
         struct p          *idle_next;   /* s  link in sched.idle_p; o  while somebody starts threads
                                          *    for several */
         struct m          *asked;       /* s  who was asked for it; see PROTOCOL take */
-        struct watch       watch;       /* the monitor's own */
+        struct sample      sample;       /* the monitor's own */
         struct m          *taken_from;  /* s  who had it, while the world is stopped; or NULL */
-        bool               owed_spinning;       /* o  the thread that is owed is to look for work */
+        bool               deferred_spinning;   /* o  the thread that is owed is to look for work */
         bool               looks_first;         /* o  it has run nobody since the world started */
 
         w_atomic_u32       attention;   /* a  hint: set of enum p_attention */
@@ -111,7 +111,7 @@ struct p {
         w_atomic_u64       clock;       /* a  hint: the time, as of the monitor: sysmon.c */
         struct id_source   ids;         /* o */
         struct queue       free_g;      /* o  dead records */
-        struct queue       free_alarms; /* o  likewise */
+        struct queue       free_lazytimers; /* o  likewise */
         struct stack_cache stacks;      /* o */
         struct p_stats     stats;       /* O */
         struct g          *spill[W_RUNQ_SPILL]; /* o  scratch: commits have little stack */
@@ -136,7 +136,7 @@ W_INLINE bool w_p_has_no_work(const struct p *pp)
 /* Something else than the M itself is a reason to go through g0. A hint. */
 W_INLINE bool w_p_is_wanted(const struct p *pp)
 {
-        return w_load_rlx(&pp->attention) & ~(uint32_t)W_ATTENTION_KEPT;        /* hint */
+        return w_load_rlx(&pp->attention) & ~(uint32_t)W_ATTENTION_DEDICATED;        /* hint */
 }
 
 /* Others wait for a turn. A hint. */

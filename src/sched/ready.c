@@ -15,7 +15,7 @@ enum { PORTION = 128 };         /* most that are moved under sched.lock at once 
 /* Not into the caller's queue: it has none, or gp is locked to its thread. */
 static W_NOINLINE void ready_elsewhere(struct g *gp)
 {
-        if (!w_pin_ready(gp))
+        if (!w_lockthread_ready(gp))
                 w_globq_publish(gp, G_WAITING);
 }
 
@@ -25,7 +25,7 @@ void w_ready(struct g *gp)
 
         if (W_LIKELY(pp && w_g_try_move(gp, G_WAITING, G_RUNNABLE))) {
                 w_ready_time(pp, gp);
-                w_queue_next(pp, gp);
+                w_queue_put_next(pp, gp);
         } else {
                 ready_elsewhere(gp);
         }
@@ -91,7 +91,7 @@ static void queue_in_order(struct p *pp, struct queue *batch)
 static void queue_at_random(struct p *pp, struct queue *batch)
 {
         for (struct g *gp; (gp = pop(batch));)
-                w_queue_next(pp, gp);
+                w_queue_put_next(pp, gp);
 }
 
 void w_queue_many(struct p *pp, struct queue *batch)
@@ -118,7 +118,7 @@ static W_NOINLINE void ready_many_here(struct p *pp, struct queue *batch)
                 w_ready_time(pp, gp);
         }
         if (W_UNLIKELY(!all))
-                w_pin_sort_out(batch);
+                w_lockthread_sort_out(batch);
         w_queue_many(pp, batch);
 }
 
@@ -130,7 +130,7 @@ static struct p *publish_portion(struct queue *batch)
 
         w_lock(&w_sched.lock);
         while (n < PORTION && (gp = pop(batch))) {
-                w_globq_publish_locked(gp, w_pin_waits(gp) ? G_WAITING_PINNED : G_WAITING);
+                w_globq_publish_locked(gp, w_lockthread_waits(gp) ? G_WAITING_LOCKED : G_WAITING);
                 n++;
         }
         struct p *taken = take_idle_ps_locked(n);
@@ -139,7 +139,7 @@ static struct p *publish_portion(struct queue *batch)
         return taken;
 }
 
-W_NOINLINE void w_ready_many_behind(struct queue *batch)
+W_NOINLINE void w_ready_many_global(struct queue *batch)
 {
         while (batch->n) {
                 w_threads_for(publish_portion(batch));
@@ -156,5 +156,5 @@ void w_ready_many(struct queue *batch)
         else if (pp && batch->n)
                 ready_many_here(pp, batch);
         else
-                w_ready_many_behind(batch);
+                w_ready_many_global(batch);
 }

@@ -48,10 +48,10 @@ enum { W_BLOCKED_PLACES = 64 };         /* reported at most, each once: blocked_
 enum { W_THREAD_STACK = 1280 * 1024 };
 
 /* A P with work to do went back to the idle list for want of a thread. */
-enum thread_owed {
-        W_OWED_NONE,
-        W_OWED_FAILED,          /* none was to be had: the monitor tries again after a while */
-        W_OWED_ASKED,           /* the monitor is to create one: PROTOCOL template */
+enum thread_pending {
+        W_PENDING_NONE,
+        W_PENDING_FAILED,          /* none was to be had: the monitor tries again after a while */
+        W_PENDING_ASKED,           /* the monitor is to create one: PROTOCOL thread-request */
 };
 
 /* For parts above this one that keep memory of the run: called when every thread is gone. */
@@ -102,19 +102,19 @@ struct sched {
         struct list_node   idle_m;      /* s  newest first */
         uint32_t           n_m;         /* s  threads, those being created included */
         uint32_t           n_idle_m;    /* s */
-        struct list_node   kept_m;      /* s  asleep, and not for everyone */
-        uint32_t           n_kept_m;    /* s */
+        struct list_node   dedicated_m;      /* s  asleep, and not for everyone */
+        uint32_t           n_dedicated_asleep;    /* s */
         struct m          *m0;          /* i  the thread that called weft_run; NULL: weft_start */
         uint32_t           n_leaving;   /* s  of n_m: will run nothing any more */
         uint32_t           n_lost;      /* s  of n_m: in user code, without the P that it had */
-        uint32_t           n_kept;      /* s  of n_m: not for everyone, and not lost */
+        uint32_t           n_dedicated;      /* s  of n_m: not for everyone, and not lost */
         uint32_t           n_helpers;   /* s  threads of ours that are no Ms: the monitor */
         uint32_t           n_locked;    /* s  goroutines that are locked to their threads */
-        struct m          *keeper;      /* s  asleep until the next timer, in no list; or NULL */
-        w_atomic_u64       keeper_until;        /* S  [TM2] timekeeper.c; W_FOREVER: none */
+        struct m          *timekeeper;     /* s  asleep until the next timer, in no list; or NULL */
+        w_atomic_u64       timekeeper_wakes_at;        /* S  [TM2] W_FOREVER: there is none */
         struct m          *poller;      /* s  asleep in the poller, in no list; or NULL */
         w_atomic_u32       polls;       /* S  whether there is one: netpoll.c */
-        uint32_t           n_called;    /* s  called out of the poller and not yet come */
+        uint32_t           n_kicked;    /* s  called out of the poller and not yet come */
         uint32_t           next_m_id;   /* s */
         uint32_t           max_threads; /* s */
 
@@ -128,25 +128,25 @@ struct sched {
         w_atomic_u32       n_answers;   /* a  [FZ3] or here: freeze.c */
         struct lock        stop_lock;   /* class stop: one stopper */
         struct lock        take_lock;   /* class take: one who takes Ps */
-        uint32_t           flag_base;   /* i  W_FLAG_FENCED if every entry passes a fence */
+        uint32_t           retake_base;   /* i  W_RETAKE_FENCED if every entry passes a fence */
 
-        W_ATOMIC(struct m *) held;      /* a  [HG2] Ms that are held, newest first: preempt.c */
-        struct list_node   hogs;        /* s  the others, oldest first */
-        w_atomic_u32       n_held;      /* a  hint */
+        W_ATOMIC(struct m *) preempted_stack; /* a  [HG2] newest first: preempt.c */
+        struct list_node   preemptq;        /* s  the others, oldest first */
+        w_atomic_u32       n_preempted;      /* a  hint */
         w_atomic_u64       turn_over_at;        /* a  hint: when one last was, after its turn */
         w_atomic_u32       n_grants;    /* a  counter */
         w_atomic_u32       n_starved;   /* a  counter: rounds in which one with a P got no CPU */
-        w_atomic_u32       none_held;   /* a  [HG1] the run ends: nobody is held any more */
-        bool               may_hold;    /* s  threads that compute */
+        w_atomic_u32       preempt_off;   /* a  [HG1] the run ends: nobody is held any more */
+        bool               may_preempt;    /* s  threads that compute */
         bool               watches_signal;      /* i  that holds them, whoever has it by now */
-        bool               told_of_signal;      /* the monitor's own */
-        int64_t            watch_lost_at;       /* the monitor's own */
+        bool               reported_signal;      /* the monitor's own */
+        int64_t            arm_lost_at;       /* the monitor's own */
         int64_t            blocked_next_at;     /* likewise: somebody may be to be told of */
 
         bool               stopper_sleeps;      /* s */
 
         struct p_stats     without_p;   /* of those who have none, added atomically */
-        w_atomic_u32       main_left;   /* a  [LV1] goroutine 1 has left by weft_exit */
+        w_atomic_u32       main_exited;   /* a  [LV1] goroutine 1 has left by weft_exit */
 
         struct records     m_records;   /* s */
         struct list_node   ended_m;     /* s  ended, not yet joined */
@@ -155,7 +155,7 @@ struct sched {
         bool               end_sleeps;  /* s  it does; all may have ended before, and m0 may have
                                          *    started another since */
         bool               complained;  /* s  that no thread was to be had */
-        w_atomic_u32       thread_owed; /* S  enum thread_owed: who goes idle looks */
+        w_atomic_u32       thread_pending; /* S  enum thread_pending: who goes idle looks */
         bool               sysmon_sleeps;       /* s  until a P is used again */
         bool               sysmon_woken;        /* s  and has not heard of it yet */
         bool               too_many_lost;       /* the monitor's own: it was said */
@@ -165,7 +165,7 @@ struct sched {
         int64_t            retry_at, retry_pause;       /* the monitor's own */
         int64_t            follow_at;   /* likewise */
         int64_t            quiet_since, look_pause, said_quiet_at;      /* likewise: deadlock.c */
-        struct outside    *outside;     /* s  deadlock.h */
+        struct wake_source *wake_sources;     /* s  deadlock.h */
         struct w_os_sigmask sigmask;    /* i  what the caller of weft_run had */
         struct run_end    *at_end;      /* s  newest first; see w_run_at_end() */
 

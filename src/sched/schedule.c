@@ -9,17 +9,17 @@
 
 /* Comes here without a P if that was taken, PROTOCOL take (sched/preempt/take.c). m0 leaves its own
  * to others, PROTOCOL threads (sched/thread/thread.c), and so does one to which a goroutine is
- * locked, PROTOCOL pin (sched/thread/lockthread.c). */
+ * locked, PROTOCOL lockthread (sched/thread/lockthread.c). */
 void w_schedule(struct m *mp)
 {
         while (mp->p || w_thread_sleep(mp)) {
-                if (W_UNLIKELY(w_m_is_special(mp)) && !w_thread_make_way(mp))
+                if (W_UNLIKELY(w_m_is_special(mp)) && !w_m_release_dedicated(mp))
                         return;
-                struct g *gp = W_LIKELY(!mp->next_g) ? w_find(mp) : w_pin_next(mp);
+                struct g *gp = W_LIKELY(!mp->next_g) ? w_find(mp) : w_lockthread_next(mp);
 
                 if (!gp)
                         return;
-                if (W_UNLIKELY(gp->locked) && w_pin_give(mp, gp))
+                if (W_UNLIKELY(gp->locked) && w_lockthread_give(mp, gp))
                         continue;
                 w_execute(mp, gp);
                 if (W_UNLIKELY(w_sched.config.migrate) && mp->p && !w_m_is_special(mp) &&

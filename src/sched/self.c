@@ -26,7 +26,7 @@ W_EXPORT int64_t weft_id(void)
 }
 
 /* Reports are read line by line, with names in quotes. */
-static bool is_fit_for_a_line(char c)
+static bool may_be_queued(char c)
 {
         return (unsigned char)c >= ' ' && c != '"' && c != '\177';
 }
@@ -42,7 +42,7 @@ void w_name_copy(char out[W_NAME_BYTES], const char *name)
                         n--;
         }
         for (size_t i = 0; i < n; i++)
-                out[i] = is_fit_for_a_line(name[i]) ? name[i] : '?';
+                out[i] = may_be_queued(name[i]) ? name[i] : '?';
         out[n] = '\0';
 }
 
@@ -58,13 +58,13 @@ W_EXPORT void weft_name(const char *name)
 
 W_EXPORT int64_t weft_count(void)
 {
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return 0;
         W_ENTER();
         int64_t n = w_live_count();
 
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
         return n;
 }
 
@@ -86,8 +86,8 @@ W_EXPORT int weft_checkpoint(void)
 {
         W_ENTER();
         struct p *pp = w_p();
-        bool      stays = w_mark_before_ & W_MARK_NOPREEMPT;
-        bool      region = w_mark_before_ & W_MARK_REGION;      /* it keeps its P, if it has one */
+        bool      stays = w_where_before_ & W_IN_NOPREEMPT;
+        bool      region = w_where_before_ & W_IN_REGION;      /* it keeps its P, if it has one */
         bool      lost = !pp && w_g() && !stays;        /* its slice was over long ago */
         bool      over = pp && !stays && (w_p_is_wanted(pp) || slice_is_over(pp));
 

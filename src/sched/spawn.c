@@ -110,12 +110,12 @@ W_INLINE void publish(struct p *pp, struct g *gp, const struct spawn *s)
                         w_run_child(gp);
                         return;
                 }
-                if (!w_g_is_bound(w_g()) && !w_g()->locked) {
+                if (!w_g_in_region(w_g()) && !w_g()->locked) {
                         w_queue_child(gp);
                         return;
                 }
         }
-        w_queue_next(pp, gp);
+        w_queue_put_next(pp, gp);
         w_wake_one();
 }
 
@@ -172,11 +172,11 @@ W_INLINE int64_t spawn_sized(struct spawn *s)
 /* By value: the caller's is kept in registers, and has no address. */
 static W_NOINLINE int64_t spawn_from_afar(struct spawn s)
 {
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return -ESHUTDOWN;
         int64_t id = spawn_sized(&s);
 
-        w_guest_end();
+        w_foreign_exit();
         return id;
 }
 

@@ -15,8 +15,8 @@ W_MUST_CHECK struct g *w_spawn_hidden(void (*fn)(void *), void *arg, void *creat
 int64_t w_spawn_in_scope(struct scope *scope, int (*fn)(void *), void *arg, void *created_at);
 
 /* queue.c: into a P's queue, with overflow to the global one. Context: owner of pp. */
-void w_queue_ring(struct p *pp, struct g *gp);
-void w_queue_next(struct p *pp, struct g *gp);
+void w_queue_put(struct p *pp, struct g *gp);
+void w_queue_put_next(struct p *pp, struct g *gp);
 /* A parent whose child runs first: into `next`. */
 void w_queue_parent(struct p *pp, struct g *gp);
 /* From `next` or the ring, minding hops and ticks; NULL if both are empty. */
@@ -54,7 +54,7 @@ void w_run_child(struct g *child);
 /* The same by way of g0, which finds another thread for them. */
 void w_queue_child(struct g *child);
 /* The calling goroutine, whose M has no P, waits for one in the global queue. May switch: yes. */
-void w_queue_self(void);
+void w_requeue_self(void);
 /* weft_yield, for callers that are inside. Context: any thread; may switch: yes. */
 void w_yield(void);
 /* Ends the calling goroutine and goes on with `to`, which w_pick_direct gave; NULL: with g0. */
@@ -66,7 +66,7 @@ void w_on_g0(void (*fn)(void *), void *arg);
 void w_call_on_g0(void (*run)(struct m *mp, const struct commit *c), void (*fn)(void *), void *arg);
 void w_goroutine_main(void *gp);
 
-W_INLINE bool w_g_is_bound(const struct g *gp)
+W_INLINE bool w_g_in_region(const struct g *gp)
 {
         return w_load_rlx(&gp->state) == G_REGION;                /* own word */
 }
@@ -91,16 +91,16 @@ void w_ready(struct g *gp);
  * empty. One goes to each idle P, with a thread; the others to the own queue. */
 void w_ready_many(struct queue *batch);
 /* The same, but all go to the global queue. Context: any thread, also without P. */
-void w_ready_many_behind(struct queue *batch);
+void w_ready_many_global(struct queue *batch);
 /* For those that are RUNNABLE already and in no queue. Context: owner of pp. */
 void w_queue_many(struct p *pp, struct queue *batch);
 
 /* idle.c: new work was published; some thread must look at it. */
-void w_wake_one_of_many(void);
+void w_wake_one_slow(void);
 W_INLINE void w_wake_one(void)
 {
         if (w_n_procs() != 1 || !w_p())         /* else nobody but the caller could run it */
-                w_wake_one_of_many();
+                w_wake_one_slow();
 }
 /* True: somebody is ready on some P, or in the global queue. */
 bool w_any_queue_has_work(void);
@@ -109,7 +109,7 @@ void w_spin_end_found(struct m *mp);
 /* Gives up the P and sleeps; true: mp has a P again and looks on. */
 bool w_idle(struct m *mp);
 /* Whether pp, which is the caller's, is with an M that is not for everyone. */
-void w_p_keep(struct p *pp, bool kept);
+void w_p_set_dedicated(struct p *pp, bool dedicated);
 void w_p_acquire(struct m *mp, struct p *pp);
 struct p *w_p_release(struct m *mp);
 void w_idle_p_put_locked(struct p *pp);
@@ -118,15 +118,15 @@ struct p *w_idle_p_get_locked(void);
 struct p *w_idle_p_get_timed_locked(void);
 
 /* Of those counted in n_m: in no list, and asleep for timers or descriptors. With sched.lock. */
-W_INLINE uint32_t w_n_officers_locked(void)
+W_INLINE uint32_t w_n_event_waiters_locked(void)
 {
-        return (w_sched.keeper ? 1u : 0u) +
-               (w_sched.poller && w_sched.poller != w_sched.keeper ? 1u : 0u);
+        return (w_sched.timekeeper ? 1u : 0u) +
+               (w_sched.poller && w_sched.poller != w_sched.timekeeper ? 1u : 0u);
 }
 
-W_INLINE bool w_m_is_officer_locked(const struct m *mp)
+W_INLINE bool w_m_is_event_waiter_locked(const struct m *mp)
 {
-        return w_sched.keeper == mp || w_sched.poller == mp;
+        return w_sched.timekeeper == mp || w_sched.poller == mp;
 }
 
 /* thread.c */
@@ -134,15 +134,15 @@ W_INLINE bool w_m_is_officer_locked(const struct m *mp)
  * sched.lock. */
 W_INLINE uint32_t w_threads_available_locked(void)
 {
-        return w_sched.n_m - w_sched.n_leaving - w_sched.n_lost - w_sched.n_kept;
+        return w_sched.n_m - w_sched.n_leaving - w_sched.n_lost - w_sched.n_dedicated;
 }
 
 /* mp is for one goroutine only, or for everyone again. With sched.lock; mp is the caller's, or
  * asleep and out of every list. */
-void w_m_keep_locked(struct m *mp, bool kept);
+void w_m_dedicate_locked(struct m *mp, bool dedicated);
 
 /* Takes what the waker, or the creator, left in the record. */
-void w_thread_take_orders(struct m *mp);
+void w_m_take_handoff(struct m *mp);
 struct m *w_m_adopt(void);
 W_MUST_CHECK int w_m_begin(struct m *mp);
 void w_m_end(struct m *mp);
@@ -153,7 +153,7 @@ void w_thread_for(struct p *pp, bool spinning);
 /* For each of those linked by idle_next, in the caller's hands: they have work and do not look. */
 void w_threads_for(struct p *list);
 /* Context: the goroutine that mp runs, or g0; not in a commit. */
-void w_thread_pay_owed(struct m *mp);
+void w_thread_create_deferred(struct m *mp);
 /* sleep.c. Sleeps as an M without a P; true: has one again. false: the M is to end. */
 bool w_thread_sleep(struct m *mp);
 bool w_thread_sleep_unlock(struct m *mp);       /* with sched.lock, which it releases */
@@ -161,17 +161,17 @@ void w_thread_enlist_locked(struct m *mp);      /* among the idle ones */
 void w_threads_join_ended(void);
 /* For pp, which has work and no thread: back to the idle list; whoever goes idle looks, and so does
  * one that sleeps. With sched.lock. */
-void w_thread_owe_locked(struct p *pp, bool spinning, enum thread_owed why);
+void w_thread_defer_locked(struct p *pp, bool spinning, enum thread_pending why);
 /* template.c: for pp, which is in the caller's hands: somebody else is to create a thread. */
-void w_thread_ask(struct p *pp, bool spinning);
+void w_thread_request(struct p *pp, bool spinning);
 /* sysmon: tries again where no thread was to be had; 1 if it did. */
-uint32_t w_thread_retry_owed(int64_t now);
+uint32_t w_thread_retry_pending(int64_t now);
 bool w_thread_sleep_enlisted(struct m *mp);     /* for one that is in a list already */
 /* Hands mp's P to a thread that sleeps, if there is one, and sleeps itself; as w_thread_sleep. */
 bool w_thread_swap(struct m *mp);
 /* For an M that is not for everyone and has a P, but not the goroutine that it is for: leaves the P
  * to other threads and sleeps, or ends, as w_thread_sleep. m0 goes on if there are no others. */
-bool w_thread_make_way(struct m *mp);
+bool w_m_release_dedicated(struct m *mp);
 
 /* p.c: the first `n` Ps, all but P 0 idle. */
 W_MUST_CHECK int w_ps_init(uint32_t n);
@@ -222,7 +222,7 @@ W_INLINE void w_live_ended(struct p *pp)
         w_store_rel(&pp->stats.ended, n + 1);                     /* [LV2] */
 }
 
-void    w_live_main_left(void);
+void    w_live_main_exited(void);
 int64_t w_live_count(void);
 /* For an M that gave its P up: ends the run if goroutine 1 left it and nobody is left. */
 void    w_live_idle(void);
@@ -242,7 +242,7 @@ void w_dump_fatal(void);
  * threads that are not weft's. First every such thread is told; then, when the Ms are gone,
  * goroutines are forgotten. */
 void w_wait_shut_down(void);
-void w_table_run_ended(void);
+void w_waitq_run_ended(void);
 void w_scopes_run_ended(void);
 
 /* signal/: before goroutine 1 runs, and when the phase is ENDING. */
@@ -262,7 +262,7 @@ W_INLINE int w_preempt_signal(void)
 struct weft_config;
 W_MUST_CHECK int w_config_read(struct run_config *out, const struct weft_config *cfg);
 enum run_phase { RUN_OFF, RUN_STARTING, RUN_ON, RUN_ENDING, RUN_FORKED };
-extern w_atomic_u32 w_run_phase;        /* a  [RN1] run.c [RN2][RN3] guest.c */
+extern w_atomic_u32 w_run_phase;        /* a  [RN1] run.c [RN2][RN3] foreign.c */
 
 /* The steps of a run. Claim it: false if there is one. Set it up, which undoes what it did if it
  * fails; m0 gets the M of the calling thread, or is NULL: it stays as it is. Open it to goroutines.
@@ -286,23 +286,23 @@ W_INLINE bool w_run_is_on(void)
 /* Once per run and hook. Context: any thread, a run is on. */
 void w_run_at_end(struct run_end *hook);
 
-/* guest.c */
-W_MUST_CHECK bool w_visit_begin_foreign(void);
-void w_visit_end_foreign(void);
+/* foreign.c */
+W_MUST_CHECK bool w_foreign_enter_slow(void);
+void w_foreign_exit_slow(void);
 /* The end of the run, with the phase ENDING: returns when no such call is under way. */
-void w_guests_await(void);
+void w_foreign_await(void);
 
 /* Around a call that a thread of the program itself may make: while it lasts the run is not taken
- * down. False, and no end to call: no runtime runs. See PROTOCOL guest (sched/run/foreign.c). */
-W_MUST_CHECK W_INLINE bool w_guest_begin(void)
+ * down. False, and no end to call: no runtime runs. See PROTOCOL foreign (sched/run/foreign.c). */
+W_MUST_CHECK W_INLINE bool w_foreign_enter(void)
 {
-        return W_LIKELY(w_m() != NULL) ? w_run_is_on() : w_visit_begin_foreign();
+        return W_LIKELY(w_m() != NULL) ? w_run_is_on() : w_foreign_enter_slow();
 }
 
-W_INLINE void w_guest_end(void)
+W_INLINE void w_foreign_exit(void)
 {
         if (W_UNLIKELY(!w_m()))
-                w_visit_end_foreign();
+                w_foreign_exit_slow();
 }
 
 #endif

@@ -77,8 +77,8 @@ W_INLINE struct m *arrive(struct g *gp)
         w_san_act_as(&gp->fiber.san, W_SAN_ORDERED);
         w_san_take_over(gp);
         *mp->errno_at = gp->saved_errno;
-        if (W_UNLIKELY(mp->owed_p != NULL))
-                w_thread_pay_owed(mp);
+        if (W_UNLIKELY(mp->deferred_p != NULL))
+                w_thread_create_deferred(mp);
         return mp;
 }
 
@@ -97,7 +97,7 @@ W_INLINE struct fiber *leave_to(struct m *mp, struct g *gp, struct g *to)
         w_san_act_as(&mp->g0.san, W_SAN_ORDERED);
         if (!to) {
                 if (W_UNLIKELY(mp->locked_g != NULL))
-                        w_pin_leave(mp);
+                        w_lockthread_leave(mp);
                 mp->curg = NULL;
                 return &mp->g0;
         }
@@ -124,11 +124,11 @@ static bool is_alone(struct p *pp)
                w_p_has_no_work(pp) && w_timers_next_at(&pp->timers) == W_FOREVER;
 }
 
-static W_NOINLINE struct m *yield_unusually(uint32_t mark)
+static W_NOINLINE struct m *yield_unusually(uint32_t where)
 {
-        if (mark & W_MARK_REGION)
+        if (where & W_IN_REGION)
                 w_os_yield();
-        else if (mark & W_MARK_NOPREEMPT)
+        else if (where & W_IN_NOPREEMPT)
                 w_nopreempt_yield();
         else
                 w_need_p_slow();
@@ -136,10 +136,10 @@ static W_NOINLINE struct m *yield_unusually(uint32_t mark)
 }
 
 /* The M on which the caller goes on. */
-W_INLINE struct m *yield(struct m *mp, uint32_t mark)
+W_INLINE struct m *yield(struct m *mp, uint32_t where)
 {
-        if (W_UNLIKELY(mark & (W_MARK_REGION | W_MARK_NOPREEMPT)) || W_UNLIKELY(!mp->p))
-                return yield_unusually(mark);
+        if (W_UNLIKELY(where & (W_IN_REGION | W_IN_NOPREEMPT)) || W_UNLIKELY(!mp->p))
+                return yield_unusually(where);
         struct g *gp = mp->curg;
         struct g *to = pick_bound(mp->p);
 
@@ -167,11 +167,11 @@ W_NOIPA void w_yield(void)
         if (!mp || !mp->curg)
                 w_os_yield();
         else
-                (void)yield(mp, w_load_rlx(&mp->mark));           /* own word */
+                (void)yield(mp, w_load_rlx(&mp->where));           /* own word */
 }
 
 /* Off this thread and into the global queue: for a goroutine whose M has no P. */
-W_NOIPA void w_queue_self(void)
+W_NOIPA void w_requeue_self(void)
 {
         struct m *mp = w_m();
 
@@ -262,8 +262,8 @@ W_NOIPA void w_execute(struct m *mp, struct g *gp)
                 w_fiber_switch_inline(&mp->g0, &gp->fiber, 0);
                 mp->resume = NULL;
                 run_commit(mp);
-                if (W_UNLIKELY(mp->owed_p != NULL))
-                        w_thread_pay_owed(mp);
+                if (W_UNLIKELY(mp->deferred_p != NULL))
+                        w_thread_create_deferred(mp);
                 gp = mp->resume;
         } while (gp);
 }

@@ -1,7 +1,7 @@
 /* scope/scope.c - scopes as programs see them: open, children, cancel, close, shield.
  *
  * Called by   user code; sched/exit.c at the end of a goroutine that was started in a scope.
- * Protocols   cites scopes (scope/tree.c), wake (wait/wake.c).
+ * Protocols   cites scope-tree (scope/tree.c), wake (wait/wake.c).
  *
  * A shield hides the scopes that were open when it began. One that is opened behind it counts, and
  * is the root of a tree of its own: what strikes outside does not reach it.
@@ -92,7 +92,7 @@ static void unlock_tree(void *lock)
 }
 
 /* Not cancellable, and not to be refused: the children use what the opener owns. The end of the run
- * ends it as well, but not before they are gone: see PROTOCOL scopes. */
+ * ends it as well, but not before they are gone: see PROTOCOL scope-tree. */
 static void wait_for_children(struct scope *s)
 {
         struct wait w;
@@ -137,7 +137,7 @@ W_EXPORT int weft_scope_open(weft_scope *public, int64_t timeout)
         struct scope_seat seat = w_scope_seat(w_g());
 
         check_not_open(*seat.innermost, s);
-        s->head = (struct scope_head){ w_scope_strike, w_scope_child_end };
+        s->head = (struct scope_head){ w_scope_cancel_tree, w_scope_child_end };
         w_scope_enter(s, seat, deadline_after(timeout));
         s->magic = MAGIC_OPEN ^ (uintptr_t)s;
         W_LEAVE();
@@ -165,12 +165,12 @@ W_EXPORT int64_t weft_scope_go(weft_scope *public, int (*fn)(void *), void *arg)
 
 W_EXPORT void weft_scope_cancel(weft_scope *public)
 {
-        if (!public || !w_guest_begin())
+        if (!public || !w_foreign_enter())
                 return;
         W_ENTER();
-        w_scope_strike(open_scope(public, "weft_scope_cancel"), 0);
+        w_scope_cancel_tree(open_scope(public, "weft_scope_cancel"), 0);
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
 }
 
 W_EXPORT int weft_scope_close(weft_scope *public)
@@ -179,7 +179,7 @@ W_EXPORT int weft_scope_close(weft_scope *public)
                 return -EINVAL;
         struct scope_seat seat = w_scope_seat(w_g());
 
-        if (seat.is_guest && !*seat.innermost && !w_run_is_on())
+        if (seat.is_foreign && !*seat.innermost && !w_run_is_on())
                 return -ESHUTDOWN;      /* as was the open */
         W_ENTER();
         struct scope *s = open_scope(public, "weft_scope_close");
@@ -222,7 +222,7 @@ W_EXPORT int weft_cancelled(void)
         if (!w_m() && !w_run_is_on())
                 return -ESHUTDOWN;
         W_ENTER();
-        int rc = w_wait_struck();
+        int rc = w_wait_scope_done();
 
         W_LEAVE();
         return rc;

@@ -3,24 +3,24 @@
  * Called by   scope/scope.c (open, cancel, close, children), wait/wait.c (who sleeps in a scope),
  *             sched/run/run.c (the end of a run).
  *
- * PROTOCOL scopes
+ * PROTOCOL scope-tree
  *
  * Goal      once a scope is cancelled, every call that waits in it or below it ends, and every
  *           later one is refused; nobody touches a scope that has been closed.
  * Parties   opener, a goroutine or a guest (a thread that is not weft's); members: the opener and
  *           the children, who sleep; canceller (any thread, or a child with a result); the last
  *           child; closer (the opener); m0 at the end of a run.
- * Words     the tree's lock, one of a static table; scope.struck_at, written once, under the lock;
+ * Words     the tree's lock, one of a static table; scope.done_at, written once, under the lock;
  *           lists of members and of scopes below, n_running and closer, under the lock.
  *           guests.open: all scopes of guests, under guests.lock, which is taken before a tree's.
- * Opener    links s under its parent and inherits struck_at, both in one hold of the lock; a guest,
- *           as a visitor (PROTOCOL guest, sched/run/foreign.c), also puts it into guests.open
- * Member    1 refused if struck_at is set [SC1] or the deadline has passed   2 under the lock:
+ * Opener    links s under its parent and inherits done_at, both in one hold of the lock; a guest,
+ *           as a visitor (PROTOCOL foreign, sched/run/foreign.c), also puts it into guests.open
+ * Member    1 refused if done_at is set [SC1] or the deadline has passed   2 under the lock:
  *           into the list of members; struck meanwhile: claims its own wait   3 its timer, or the
  *           time that a guest sleeps, is set to the earliest deadline here and above: a deadline
  *           has no other party   4 sleeps   5 out of the list, under the lock
  * Canceller under the lock: 1 the time   2 for s and every scope below that is not struck yet:
- *           struck_at := the time [SC1], every member is claimed with CANCELED and those won are
+ *           done_at := the time [SC1], every member is claimed with CANCELED and those won are
  *           moved to a list of its own   3 unlocks   4 wakes those
  * Child     at its end, under the lock: n_running - 1; it was the last and somebody waits in close:
  *           claims that wait. Unlocks, then wakes it
@@ -32,15 +32,15 @@
  *           out of those below   2 is canceller of each   3 and in place of its last child, if
  *           n_running is not 0: it becomes 0 for good, the closer's wait, if any, is claimed, then
  *           woken
- * Edges     [SC1] what the canceller did before   strike: struck_at store-release -> struck:
- *           struck_at load-acquire
- * Why no member sleeps on   whoever has the lock second sees the other: the member finds struck_at
+ * Edges     [SC1] what the canceller did before   strike: done_at store-release -> struck:
+ *           done_at load-acquire
+ * Why no member sleeps on   whoever has the lock second sees the other: the member finds done_at
  *           and its park is refused, or the canceller finds the member in the list. A scope that
  *           is opened below meanwhile inherits or is found likewise.
  * Why once  the wake word has one winner (PROTOCOL wake, wait/wake.c), and a scope is struck once.
  * Why the earlier strike counts, and the answer never changes   cancellations take their time under
  *           the lock, so that the first is the earliest. Who finds a deadline passed looks at
- *           struck_at under the lock, after the clock: a canceller that comes later has a later
+ *           done_at under the lock, after the clock: a canceller that comes later has a later
  *           time, and counts as later than the deadline.
  * Why a guest's scope may outlive the run   children run, and look at s, until the last M is gone,
  *           so that the end of the run cannot end a close before: whoever closes meanwhile waits
@@ -104,9 +104,9 @@ static int earlier_of(int64_t cancelled_at, int64_t deadline, int64_t now)
         return now >= deadline && deadline != W_FOREVER ? -ETIMEDOUT : 0;
 }
 
-int w_scope_struck(struct scope *s)
+int w_scope_done(struct scope *s)
 {
-        int64_t at = (int64_t)w_load_acq(&s->struck_at);          /* [SC1] */
+        int64_t at = (int64_t)w_load_acq(&s->done_at);          /* [SC1] */
 
         if (at != W_FOREVER)
                 return earlier_of(at, s->least_deadline, at);
@@ -117,7 +117,7 @@ int w_scope_struck(struct scope *s)
         if (now < s->least_deadline)
                 return 0;
         w_lock(s->lock);
-        at = (int64_t)w_load_rlx(&s->struck_at);                  /* guarded by the lock */
+        at = (int64_t)w_load_rlx(&s->done_at);                  /* guarded by the lock */
         w_unlock(s->lock);
         return earlier_of(at, s->least_deadline, now);
 }
@@ -170,12 +170,12 @@ static void claim_members(struct scope *s, struct list_node *woken)
 }
 
 /* With the lock of the tree. What is below a scope that was struck before was struck with it. */
-static void strike_locked(struct scope *top, int64_t now, struct list_node *woken)
+static void cancel_locked(struct scope *top, int64_t now, struct list_node *woken)
 {
         for (struct scope *s = top; s; s = next_below(top, s)) {
-                if ((int64_t)w_load_rlx(&s->struck_at) != W_FOREVER)    /* guarded by the lock */
+                if ((int64_t)w_load_rlx(&s->done_at) != W_FOREVER)    /* guarded by the lock */
                         continue;
-                w_store_rel(&s->struck_at, (uint64_t)now);        /* [SC1] */
+                w_store_rel(&s->done_at, (uint64_t)now);        /* [SC1] */
                 claim_members(s, woken);
         }
 }
@@ -189,7 +189,7 @@ static void wake_all(struct list_node *claimed)
         w_ready_many(&woken);
 }
 
-void w_scope_strike(struct scope *s, int error)
+void w_scope_cancel_tree(struct scope *s, int error)
 {
         struct list_node claimed;
         struct lock     *lock = s->lock;
@@ -200,8 +200,8 @@ void w_scope_strike(struct scope *s, int error)
                 s->first_error = error;
         if (s->cancelled_at == W_FOREVER) {
                 s->cancelled_at = w_os_now();
-                if ((int64_t)w_load_rlx(&s->struck_at) == W_FOREVER)    /* guarded by the lock */
-                        strike_locked(s, s->cancelled_at, &claimed);
+                if ((int64_t)w_load_rlx(&s->done_at) == W_FOREVER)    /* guarded by the lock */
+                        cancel_locked(s, s->cancelled_at, &claimed);
         }
         w_unlock(lock);
         W_WINDOW("scope-before-wake");
@@ -215,7 +215,7 @@ void w_scope_enlist(struct scope *s, struct wait *w)
         w_list_init(&w->member);
         w_lock(s->lock);
         w_list_push_back(&s->members, &w->member);
-        if ((int64_t)w_load_rlx(&s->struck_at) != W_FOREVER)      /* guarded by the lock */
+        if ((int64_t)w_load_rlx(&s->done_at) != W_FOREVER)      /* guarded by the lock */
                 (void)w_wake_claim(&w->waiter, W_VERDICT_CANCELED);
         w_unlock(s->lock);
 }
@@ -231,7 +231,7 @@ void w_scope_unlist(struct scope *s, struct wait *w)
 
 int w_scope_child_begin(struct scope *s)
 {
-        int rc = w_scope_struck(s);
+        int rc = w_scope_done(s);
 
         if (rc < 0)
                 return rc;
@@ -277,32 +277,32 @@ void w_scope_child_end(struct scope *s)
 
 /* Scopes of threads that weft did not create: the end of the run finds them here. */
 static struct {
-        struct lock      lock;          /* class guest_scopes */
+        struct lock      lock;          /* class foreign_scopes */
         struct list_node open;          /* under lock: struct scope */
-} guests = { W_LOCK_INIT(guest_scopes), { &guests.open, &guests.open } };
+} foreigners = { W_LOCK_INIT(foreign_scopes), { &foreigners.open, &foreigners.open } };
 
 /* The scope stands in a frame that is gone. */
-static void refuse_end(struct w_os_guest *guest)
+static void refuse_end(struct w_os_foreign *foreign)
 {
-        w_fatal("thread %d ends with scope %p open", w_os_tid(), (void *)guest->scope);
+        w_fatal("thread %d ends with scope %p open", w_os_tid(), (void *)foreign->scope);
 }
 
-static void guest_enters(struct scope *s)
+static void foreign_enters(struct scope *s)
 {
-        w_lock(&guests.lock);
-        w_list_push_back(&guests.open, &s->guest);
-        w_unlock(&guests.lock);
+        w_lock(&foreigners.lock);
+        w_list_push_back(&foreigners.open, &s->foreign);
+        w_unlock(&foreigners.lock);
         if (!s->outer)
-                (void)w_os_guest_watch(W_OS_OPEN_SCOPE, refuse_end);    /* it only reports */
+                (void)w_os_foreign_watch(W_OS_HOOK_SCOPE, refuse_end);    /* it only reports */
 }
 
-static void guest_leaves(struct scope *s)
+static void foreign_leaves(struct scope *s)
 {
-        w_lock(&guests.lock);
-        w_list_unlink(&s->guest);
-        w_unlock(&guests.lock);
+        w_lock(&foreigners.lock);
+        w_list_unlink(&s->foreign);
+        w_unlock(&foreigners.lock);
         if (!s->outer)
-                (void)w_os_guest_watch(W_OS_OPEN_SCOPE, NULL);
+                (void)w_os_foreign_watch(W_OS_HOOK_SCOPE, NULL);
 }
 
 /* They never run again, and their frames go. */
@@ -313,7 +313,7 @@ static void forget_goroutines(struct scope *s)
                 if (W_CONTAINER_OF(n, struct wait, member)->waiter.gp)
                         w_list_unlink(n);
         W_LIST_EACH(n, &s->children)
-                if (!W_CONTAINER_OF(n, struct scope, sibling)->seat.is_guest)
+                if (!W_CONTAINER_OF(n, struct scope, sibling)->seat.is_foreign)
                         w_list_unlink(n);
         w_unlock(s->lock);
 }
@@ -336,16 +336,16 @@ static void drop_children(struct scope *s)
 /* Before the first strike, which reaches the scopes below, none of them knows a goroutine. */
 void w_scopes_run_ended(void)
 {
-        w_lock(&guests.lock);
-        W_LIST_EACH(n, &guests.open)
-                forget_goroutines(W_CONTAINER_OF(n, struct scope, guest));
-        W_LIST_EACH(n, &guests.open) {
-                struct scope *s = W_CONTAINER_OF(n, struct scope, guest);
+        w_lock(&foreigners.lock);
+        W_LIST_EACH(n, &foreigners.open)
+                forget_goroutines(W_CONTAINER_OF(n, struct scope, foreign));
+        W_LIST_EACH(n, &foreigners.open) {
+                struct scope *s = W_CONTAINER_OF(n, struct scope, foreign);
 
-                w_scope_strike(s, 0);
+                w_scope_cancel_tree(s, 0);
                 drop_children(s);
         }
-        w_unlock(&guests.lock);
+        w_unlock(&foreigners.lock);
 }
 
 /* ---- Open and close -------------------------------------------------------------------------- */
@@ -355,7 +355,7 @@ static void link_below(struct scope *s, struct scope *parent)
         if (parent->least_deadline < s->least_deadline)
                 s->least_deadline = parent->least_deadline;
         w_lock(s->lock);
-        w_store_rlx(&s->struck_at, w_load_rlx(&parent->struck_at));      /* guarded by the lock */
+        w_store_rlx(&s->done_at, w_load_rlx(&parent->done_at));      /* guarded by the lock */
         w_list_push_back(&parent->children, &s->sibling);
         w_unlock(s->lock);
 }
@@ -373,18 +373,18 @@ void w_scope_enter(struct scope *s, struct scope_seat seat, int64_t deadline)
         s->first_error = 0;
         s->deadline = s->least_deadline = deadline;
         s->cancelled_at = W_FOREVER;
-        w_store_rlx(&s->struck_at, W_FOREVER);                    /* own word: unpublished */
+        w_store_rlx(&s->done_at, W_FOREVER);                    /* own word: unpublished */
         s->closer = NULL;
         s->n_running = 0;
         s->has_dropped = false;
-        w_list_init(&s->guest);
+        w_list_init(&s->foreign);
         w_list_init(&s->sibling);
         w_list_init(&s->children);
         w_list_init(&s->members);
         if (parent)
                 link_below(s, parent);
-        if (W_UNLIKELY(seat.is_guest))
-                guest_enters(s);
+        if (W_UNLIKELY(seat.is_foreign))
+                foreign_enters(s);
         *seat.innermost = s;
         *seat.n_shields = 0;
 }
@@ -397,6 +397,6 @@ void w_scope_leave_unlock(struct scope *s)
         w_unlock(s->lock);
         *s->seat.innermost = s->outer;
         *s->seat.n_shields += s->outer_shields; /* one begun within and not ended goes on */
-        if (W_UNLIKELY(s->seat.is_guest))
-                guest_leaves(s);
+        if (W_UNLIKELY(s->seat.is_foreign))
+                foreign_leaves(s);
 }

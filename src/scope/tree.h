@@ -5,7 +5,7 @@
  * weft's, a guest. All scopes of one tree share one lock, which is chosen by the root's address
  * from a table that is never freed.
  *
- * PROTOCOL scopes stands in scope/tree.c.
+ * PROTOCOL scope-tree stands in scope/tree.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,7 +23,7 @@ struct wait;
 struct scope_seat {
         struct scope **innermost;
         uint32_t      *n_shields;       /* depth of weft_shield_begin in the innermost */
-        bool           is_guest;
+        bool           is_foreign;
 };
 
 /* The seat of gp, the running goroutine; NULL: of the calling thread, which is not weft's. */
@@ -31,9 +31,9 @@ W_INLINE struct scope_seat w_scope_seat(struct g *gp)
 {
         if (W_LIKELY(gp != NULL))
                 return (struct scope_seat){ &gp->scope, &w_g_cold(gp)->n_shields, false };
-        struct w_os_guest *guest = w_os_guest();
+        struct w_os_foreign *foreign = w_os_foreign();
 
-        return (struct scope_seat){ &guest->scope, &guest->n_shields, true };
+        return (struct scope_seat){ &foreign->scope, &foreign->n_shields, true };
 }
 
 /* The innermost scope that counts for who sits there: none behind a shield. */
@@ -54,14 +54,14 @@ struct scope {
         struct scope    *outer;         /* i  the opener's innermost before */
         struct scope    *parent;        /* i  outer; NULL, the root of a tree, behind a shield */
         struct scope_seat seat;         /* i  the opener's */
-        struct list_node guest;         /*    under guests.lock: in the list of all scopes of
+        struct list_node foreign;         /*    under guests.lock: in the list of all scopes of
                                          *    threads that are not weft's */
         uint32_t         outer_shields; /* o  the opener's depth of shields before */
         int32_t          first_error;   /* l  of a child */
         int64_t          deadline;      /* i  its own */
         int64_t          least_deadline;        /* i  the earliest of it and all above */
         int64_t          cancelled_at;  /* l  it itself; W_FOREVER: not */
-        w_atomic_u64     struck_at;     /* a  [SC1] first cancellation here or above; W_FOREVER */
+        w_atomic_u64     done_at;     /* a  [SC1] first cancellation here or above; W_FOREVER */
         struct list_node sibling;       /* l  in the parent's children */
         struct list_node children;      /* l  scopes directly below */
         struct list_node members;       /* l  struct wait: who sleeps with this as innermost */
@@ -81,11 +81,11 @@ void w_scope_leave_unlock(struct scope *s);
 
 /* Cancels s and everything below it and wakes every member that sleeps. `error` is the result of a
  * child that asks for it, or 0. Context: any thread. Touches s no more once it can be closed. */
-void w_scope_strike(struct scope *s, int error);
+void w_scope_cancel_tree(struct scope *s, int error);
 
 /* 0, or what has struck first in s and above it: -ETIMEDOUT or -ECANCELED. Reads the clock if there
  * is a deadline. Context: any thread that keeps s open. */
-int w_scope_struck(struct scope *s);
+int w_scope_done(struct scope *s);
 /* The same of s alone. */
 int w_scope_status(const struct scope *s);
 

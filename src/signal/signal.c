@@ -304,7 +304,7 @@ static bool may_come(void)
         return w_signal_waits() != 0;
 }
 
-static struct outside outside = { .may_wake = may_come };
+static struct wake_source outside = { .may_wake = may_come };
 
 /* SIGQUIT: who cannot have it goes without, it is an aid. */
 void w_signals_run_begin(void)
@@ -342,7 +342,7 @@ void w_signals_run_ending(void)
 
 W_EXPORT weft_chan *weft_signal(const sigset_t *set)
 {
-        if (!set || !w_guest_begin())
+        if (!set || !w_foreign_enter())
                 return NULL;
         W_ENTER();
         uint64_t     refused = w_os_signals_reserved() | W_SIG_BIT(w_preempt_signal());
@@ -350,6 +350,6 @@ W_EXPORT weft_chan *weft_signal(const sigset_t *set)
         struct chan *c = bits && !(bits & refused) ? new_channel(bits) : NULL;
 
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
         return (weft_chan *)(void *)c;
 }

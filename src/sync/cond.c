@@ -1,7 +1,7 @@
 /* sync/cond.c - waiting for something that a mutex protects.
  *
  * Called by   user code.
- * Protocols   cites table (wait/waitqueue.c), wake (wait/wake.c), mutex (sync/mutex.c).
+ * Protocols   cites waitqueue (wait/waitqueue.c), wake (wait/wake.c), mutex (sync/mutex.c).
  *
  * PROTOCOL cond
  *
@@ -52,22 +52,22 @@ static struct cond *cond_of(weft_cond *c)
 
 /* ---- Wait ------------------------------------------------------------------------------------ */
 
-static void stand_in_line(struct cond *c, struct place *place)
+static void wait_in_queue(struct cond *c, struct waitq_entry *place)
 {
-        struct bucket *b = w_table_lock(place->key);
+        struct bucket *b = w_waitq_lock(place->key);
 
         w_store_rlx(&c->word, 1);                                 /* guarded by the mutex */
-        w_table_append(b, place);
-        w_table_unlock(b);
+        w_waitq_append(b, place);
+        w_waitq_unlock(b);
 }
 
-static void leave_line(struct cond *c, struct place *place)
+static void leave_queue(struct cond *c, struct waitq_entry *place)
 {
-        struct bucket *b = w_table_lock(place->key);
+        struct bucket *b = w_waitq_lock(place->key);
 
-        if (w_table_remove(b, place) && !w_table_first(b, place->key, true))
+        if (w_waitq_remove(b, place) && !w_waitq_first(b, place->key, true))
                 w_store_rlx(&c->word, 0);                         /* guarded by the bucket's lock */
-        w_table_unlock(b);
+        w_waitq_unlock(b);
 }
 
 static void nothing_to_unlock(void *arg)
@@ -78,19 +78,19 @@ static void nothing_to_unlock(void *arg)
 static int wait(struct cond *c, weft_mutex *m)
 {
         struct wait  w;
-        struct place place;
+        struct waitq_entry place;
         int          rc = 0;
 
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
         w.waiter.sole = false;
-        w_place_init(&place, w_table_key(c, COND_LINE), &w.waiter);
-        stand_in_line(c, &place);
+        w_waitq_entry_init(&place, w_waitq_key(c, COND_LINE), &w.waiter);
+        wait_in_queue(c, &place);
         weft_mutex_unlock(m);
         W_WINDOW("cond-before-park");
         uint32_t verdict = w_wait_park(&w, W_WAIT_COND, nothing_to_unlock, NULL);
 
         if (verdict < W_VERDICT_OTHER) {
-                leave_line(c, &place);
+                leave_queue(c, &place);
                 rc = w_wait_error(&w, verdict);
         }
         w_wait_end(&w);
@@ -103,12 +103,12 @@ static int wait(struct cond *c, weft_mutex *m)
 /* Under the lock of the bucket: the first whom this claims, if it has to be woken. */
 static struct waiter *claim_one(struct cond *c, struct bucket *b, bool run)
 {
-        uintptr_t key = w_table_key(c, COND_LINE);
+        uintptr_t key = w_waitq_key(c, COND_LINE);
 
-        for (struct place *p; (p = w_table_first(b, key, run));) {
-                if (!w_table_has_more(p))
+        for (struct waitq_entry *p; (p = w_waitq_first(b, key, run));) {
+                if (!w_waitq_has_more(p))
                         w_store_rlx(&c->word, 0);                 /* guarded by the bucket's lock */
-                w_table_remove(b, p);
+                w_waitq_remove(b, p);
                 struct waiter *waiter = p->waiter;
 
                 switch (w_wake_claim(waiter, W_VERDICT_OTHER)) {
@@ -127,31 +127,31 @@ static W_NOINLINE void signal_slow(struct cond *c)
 {
         W_ENTER();
         bool           run;
-        struct bucket *b = w_table_lock_to_wake(w_table_key(c, COND_LINE), &run);
+        struct bucket *b = w_waitq_lock_to_wake(w_waitq_key(c, COND_LINE), &run);
         struct waiter *waiter = claim_one(c, b, run);
 
-        w_table_unlock(b);
+        w_waitq_unlock(b);
         if (waiter)
                 w_wake_up(waiter);
         if (run)
-                w_guest_end();
+                w_foreign_exit();
         W_LEAVE();
 }
 
 static W_NOINLINE void broadcast_slow(struct cond *c)
 {
-        uintptr_t        key = w_table_key(c, COND_LINE);
+        uintptr_t        key = w_waitq_key(c, COND_LINE);
         struct list_node woken;
 
         W_ENTER();
         bool           run;
-        struct bucket *b = w_table_lock_to_wake(key, &run);
+        struct bucket *b = w_waitq_lock_to_wake(key, &run);
 
         w_list_init(&woken);
-        if (w_table_first(b, key, run))
+        if (w_waitq_first(b, key, run))
                 w_store_rlx(&c->word, 0);                         /* guarded by the bucket's lock */
-        (void)w_table_claim_all(b, key, run, &woken);
-        w_table_unlock_and_wake(b, &woken, run);
+        (void)w_waitq_claim_all(b, key, run, &woken);
+        w_waitq_unlock_and_wake(b, &woken, run);
         W_LEAVE();
 }
 
@@ -160,7 +160,7 @@ static W_NOINLINE void broadcast_slow(struct cond *c)
 W_EXPORT int weft_cond_wait(weft_cond *c, weft_mutex *m)
 {
         W_ENTER();
-        int rc = w_wait_refused();
+        int rc = w_call_check();
 
         if (rc == 0)
                 rc = wait(cond_of(c), m);

@@ -1,7 +1,7 @@
 /* sync/mutex.c - mutual exclusion between goroutines, and threads that are not weft's.
  *
  * Called by   user code; sync/cond.c.
- * Protocols   cites table (wait/waitqueue.c), wake (wait/wake.c).
+ * Protocols   cites waitqueue (wait/waitqueue.c), wake (wait/wake.c).
  *
  * PROTOCOL mutex
  *
@@ -31,8 +31,8 @@
  *           wakes; or it queues, without WOKEN, while another one holds it.
  * Why every waiter takes WOKEN out   a goroutine that was woken may never run again because the
  *           run ends; who queues afterwards does not rely on it, and who queued before is woken at
- *           the end of the run (PROTOCOL table). It costs one wake too many at most.
- * Lifetime  the holder's CAS is the last that it does to the word. See PROTOCOL table.
+ *           the end of the run (PROTOCOL waitqueue). It costs one wake too many at most.
+ * Lifetime  the holder's CAS is the last that it does to the word. See PROTOCOL waitqueue.
  * Rejected  handing over always (every section costs a switch); waiters counted in the word (they
  *           must be counted down after the unlock).
  * Tests     flow/sync/test_mutex.c, flow/sync/test_sync_history.c, flow/sync/test_sync_lifetime.c,
@@ -164,26 +164,26 @@ static void take_over(struct taker *t)
 static bool queue(struct taker *t)
 {
         struct wait   w;
-        struct place  place;
+        struct waitq_entry  place;
         bool          again = t->since != 0;
 
         note_time(t);
         w_wait_begin(&w, W_FOREVER, W_WITHOUT_RUN);
-        w_place_init(&place, w_table_key(t->mutex, 0), &w.waiter);
+        w_waitq_entry_init(&place, w_waitq_key(t->mutex, 0), &w.waiter);
         place.recheck = true;
         W_WINDOW("mutex-before-queue");
-        struct bucket *b = w_table_lock(place.key);
+        struct bucket *b = w_waitq_lock(place.key);
 
         if (!announce(t)) {
-                w_table_unlock(b);
+                w_waitq_unlock(b);
                 w_wait_end(&w);
                 return false;
         }
         if (again)
-                w_table_push(b, &place);
+                w_waitq_push(b, &place);
         else
-                w_table_append(b, &place);
-        uint32_t verdict = w_wait_park(&w, W_WAIT_MUTEX, w_table_unlock, b);
+                w_waitq_append(b, &place);
+        uint32_t verdict = w_wait_park(&w, W_WAIT_MUTEX, w_waitq_unlock, b);
 
         w_wait_end(&w);
         t->awake = true;
@@ -208,9 +208,9 @@ static W_NOINLINE void lock_slow(struct mutex *m)
 /* Under the lock of the bucket: changes the word for the last time; whom to wake, claimed. */
 static struct waiter *pass_on(struct mutex *m, struct bucket *b, bool run)
 {
-        struct place *first = w_table_first(b, w_table_key(m, 0), run);
+        struct waitq_entry *first = w_waitq_first(b, w_waitq_key(m, 0), run);
         uint64_t      seen = w_load_rlx(&m->word);                /* guarded by the CAS */
-        uint64_t      more = first && w_table_has_more(first) ? QUEUED : 0;
+        uint64_t      more = first && w_waitq_has_more(first) ? QUEUED : 0;
         uint64_t      mine;
         bool          hand_over, wake;
 
@@ -226,7 +226,7 @@ static struct waiter *pass_on(struct mutex *m, struct bucket *b, bool run)
         } while (!w_cas_rel(&m->word, &seen, mine));              /* [MX1] */
         if (!wake)
                 return NULL;
-        w_table_remove(b, first);
+        w_waitq_remove(b, first);
         enum claim claim = w_wake_claim(first->waiter, hand_over ? HANDED_OVER : LOOK_AGAIN);
 
         W_CHECK(claim == W_CLAIM_WON, "a waiter of mutex %p was woken by somebody else", (void *)m);
@@ -237,15 +237,15 @@ static W_NOINLINE void wake_next(struct mutex *m)
 {
         W_ENTER();
         bool           run;
-        struct bucket *b = w_table_lock_to_wake(w_table_key(m, 0), &run);
+        struct bucket *b = w_waitq_lock_to_wake(w_waitq_key(m, 0), &run);
         struct waiter *next = pass_on(m, b, run);
 
-        w_table_unlock(b);
+        w_waitq_unlock(b);
         W_WINDOW("mutex-before-wake");
         if (next)
                 w_wake_up(next);
         if (run)
-                w_guest_end();
+                w_foreign_exit();
         W_LEAVE();
 }
 

@@ -1,7 +1,7 @@
 /* sync/once.c - a function that is called once, however many ask.
  *
  * Called by   user code.
- * Protocols   cites table (wait/waitqueue.c), wake (wait/wake.c).
+ * Protocols   cites waitqueue (wait/waitqueue.c), wake (wait/wake.c).
  *
  * PROTOCOL once
  *
@@ -18,7 +18,7 @@
  *           load-acquire. Who waited is ordered by the wake.
  * Why it is enough to know the runner by a number   only the runner itself finds its own there: it
  *           wrote it before it called the function.
- * Lifetime  the word is not touched after DONE. See PROTOCOL table.
+ * Lifetime  the word is not touched after DONE. See PROTOCOL waitqueue.
  * Tests     flow/sync/test_once.c, crash/test_sync.c, explore scenarios sync-once*, sim scenario
  *           sync_once, mutants sync-once-*.
  *
@@ -71,20 +71,20 @@ static bool is_done_or_announce(struct once *o)
 static void wait_until_done(struct once *o)
 {
         struct wait  w;
-        struct place place;
+        struct waitq_entry place;
 
         W_ENTER();
         W_CHECK(w_load_rlx(&o->runner) != myself(),               /* own word, if it is equal */
                 "weft_once_do called from its own function: %p", (void *)o);
         w_wait_begin(&w, W_FOREVER, W_WITHOUT_RUN);
-        w_place_init(&place, w_table_key(o, 0), &w.waiter);
-        struct bucket *b = w_table_lock(place.key);
+        w_waitq_entry_init(&place, w_waitq_key(o, 0), &w.waiter);
+        struct bucket *b = w_waitq_lock(place.key);
 
         if (is_done_or_announce(o)) {
-                w_table_unlock(b);
+                w_waitq_unlock(b);
         } else {
-                w_table_append(b, &place);
-                (void)w_wait_park(&w, W_WAIT_ONCE, w_table_unlock, b);
+                w_waitq_append(b, &place);
+                (void)w_wait_park(&w, W_WAIT_ONCE, w_waitq_unlock, b);
         }
         w_wait_end(&w);
         W_LEAVE();
@@ -94,17 +94,17 @@ static void wait_until_done(struct once *o)
 
 static W_NOINLINE void release_all(struct once *o)
 {
-        uintptr_t        key = w_table_key(o, 0);
+        uintptr_t        key = w_waitq_key(o, 0);
         struct list_node woken;
 
         W_ENTER();
         bool           run;
-        struct bucket *b = w_table_lock_to_wake(key, &run);
+        struct bucket *b = w_waitq_lock_to_wake(key, &run);
 
         w_list_init(&woken);
         w_store_rel(&o->word, DONE);                              /* [ON1] */
-        (void)w_table_claim_all(b, key, run, &woken);
-        w_table_unlock_and_wake(b, &woken, run);
+        (void)w_waitq_claim_all(b, key, run, &woken);
+        w_waitq_unlock_and_wake(b, &woken, run);
         W_LEAVE();
 }
 

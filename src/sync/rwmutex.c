@@ -1,7 +1,7 @@
 /* sync/rwmutex.c - many readers or one writer.
  *
  * Called by   user code.
- * Protocols   cites table (wait/waitqueue.c), wake (wait/wake.c).
+ * Protocols   cites waitqueue (wait/waitqueue.c), wake (wait/wake.c).
  *
  * PROTOCOL rwmutex
  *
@@ -24,7 +24,7 @@
  *           writer sees what all readers did, not only the last.
  * Why nobody is forgotten   QUEUED is set with a holder in the same word, under the bucket's lock.
  *           The last holder to leave sees it and lets somebody in, or finds nobody and clears it.
- * Lifetime  step 2's CAS is the last that is done to the word. See PROTOCOL table.
+ * Lifetime  step 2's CAS is the last that is done to the word. See PROTOCOL waitqueue.
  * Rejected  a mutex around the writers, as in Go: the writer would touch that after it has let the
  *           readers in; letting woken ones compete (a writer could starve).
  * Tests     flow/sync/test_rwmutex.c, flow/sync/test_sync_lifetime.c, explore scenarios
@@ -92,18 +92,18 @@ static bool enter_or_announce(struct rwmutex *m, unsigned line)
 static W_NOINLINE void enter_slow(struct rwmutex *m, unsigned line)
 {
         struct wait  w;
-        struct place place;
+        struct waitq_entry place;
 
         W_ENTER();
         w_wait_begin(&w, W_FOREVER, W_WITHOUT_RUN);
-        w_place_init(&place, w_table_key(m, line), &w.waiter);
-        struct bucket *b = w_table_lock(place.key);
+        w_waitq_entry_init(&place, w_waitq_key(m, line), &w.waiter);
+        struct bucket *b = w_waitq_lock(place.key);
 
         if (enter_or_announce(m, line)) {
-                w_table_unlock(b);
+                w_waitq_unlock(b);
         } else {
-                w_table_append(b, &place);
-                (void)w_wait_park(&w, W_WAIT_RWMUTEX, w_table_unlock, b);
+                w_waitq_append(b, &place);
+                (void)w_wait_park(&w, W_WAIT_RWMUTEX, w_waitq_unlock, b);
         }
         w_wait_end(&w);
         W_LEAVE();
@@ -116,17 +116,17 @@ static W_NOINLINE void enter_slow(struct rwmutex *m, unsigned line)
 static uint64_t admit(struct rwmutex *m, struct bucket *b, bool run, unsigned leaving,
                       struct list_node *woken)
 {
-        uintptr_t     readers = w_table_key(m, READERS), writers = w_table_key(m, WRITERS);
-        struct place *writer = w_table_first(b, writers, run);
+        uintptr_t     readers = w_waitq_key(m, READERS), writers = w_waitq_key(m, WRITERS);
+        struct waitq_entry *writer = w_waitq_first(b, writers, run);
         uint64_t      word;
 
-        if (writer && (leaving == READERS || !w_table_first(b, readers, run))) {
-                w_list_push_back(woken, &w_table_claim_first(b, writers, run)->line);
+        if (writer && (leaving == READERS || !w_waitq_first(b, readers, run))) {
+                w_list_push_back(woken, &w_waitq_claim_first(b, writers, run)->line);
                 word = WRITER;
         } else {
-                word = (uint64_t)w_table_claim_all(b, readers, run, woken) * READER;
+                word = (uint64_t)w_waitq_claim_all(b, readers, run, woken) * READER;
         }
-        bool more = w_table_first(b, writers, run) || w_table_first(b, readers, run);
+        bool more = w_waitq_first(b, writers, run) || w_waitq_first(b, readers, run);
 
         return word | (more ? QUEUED : 0);
 }
@@ -138,14 +138,14 @@ static W_NOINLINE void leave_slow(struct rwmutex *m, uint64_t seen, unsigned lin
 
         W_ENTER();
         bool           run;
-        struct bucket *b = w_table_lock_to_wake(w_table_key(m, line), &run);
+        struct bucket *b = w_waitq_lock_to_wake(w_waitq_key(m, line), &run);
 
         w_list_init(&woken);
         uint64_t mine = admit(m, b, run, line, &woken);
         bool     left = w_cas_acqrel(&m->word, &seen, mine);      /* [RW1] */
 
         W_CHECK(left, "rwmutex %p was changed while its last holder left", (void *)m);
-        w_table_unlock_and_wake(b, &woken, run);
+        w_waitq_unlock_and_wake(b, &woken, run);
         W_LEAVE();
 }
 

@@ -1,7 +1,7 @@
 /* sync/sem.c - a counting semaphore.
  *
  * Called by   user code.
- * Protocols   cites table (wait/waitqueue.c), wake (wait/wake.c).
+ * Protocols   cites waitqueue (wait/waitqueue.c), wake (wait/wake.c).
  *
  * PROTOCOL sem
  *
@@ -79,21 +79,21 @@ static bool take_or_announce(struct sem *s)
 static W_NOINLINE int acquire_slow(struct sem *s)
 {
         struct wait  w;
-        struct place place;
+        struct waitq_entry place;
         int          rc = 0;
 
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
-        w_place_init(&place, w_table_key(s, 0), &w.waiter);
-        struct bucket *b = w_table_lock(place.key);
+        w_waitq_entry_init(&place, w_waitq_key(s, 0), &w.waiter);
+        struct bucket *b = w_waitq_lock(place.key);
 
         if (take_or_announce(s)) {
-                w_table_unlock(b);
+                w_waitq_unlock(b);
         } else {
-                w_table_append(b, &place);
-                uint32_t verdict = w_wait_park(&w, W_WAIT_SEM, w_table_unlock, b);
+                w_waitq_append(b, &place);
+                uint32_t verdict = w_wait_park(&w, W_WAIT_SEM, w_waitq_unlock, b);
 
                 if (verdict < W_VERDICT_OTHER) {
-                        w_table_withdraw(&place);
+                        w_waitq_withdraw(&place);
                         rc = w_wait_error(&w, verdict);
                 }
         }
@@ -121,20 +121,20 @@ static bool keep(struct sem *s, bool nobody_waits)
 
 static W_NOINLINE void release_slow(struct sem *s)
 {
-        uintptr_t key = w_table_key(s, 0);
+        uintptr_t key = w_waitq_key(s, 0);
 
         W_ENTER();
         bool           run;
-        struct bucket *b = w_table_lock_to_wake(key, &run);
-        struct place  *first = w_table_claim_first(b, key, run);
+        struct bucket *b = w_waitq_lock_to_wake(key, &run);
+        struct waitq_entry  *first = w_waitq_claim_first(b, key, run);
 
         if (!first)
                 (void)keep(s, true);
-        w_table_unlock(b);
+        w_waitq_unlock(b);
         if (first)
                 w_wake_up(first->waiter);
         if (run)
-                w_guest_end();
+                w_foreign_exit();
         W_LEAVE();
 }
 
@@ -150,7 +150,7 @@ W_EXPORT int weft_sem_acquire(weft_sem *s)
         if (!w_m() && !w_run_is_on())
                 return -ESHUTDOWN;
         W_ENTER();
-        int rc = w_wait_refused();
+        int rc = w_call_check();
 
         if (rc == 0 && !take(sem_of(s)))
                 rc = acquire_slow(sem_of(s));

@@ -1,7 +1,7 @@
 /* sync/wg.c - a wait group: a count, and those who wait until it is zero.
  *
  * Called by   user code.
- * Protocols   cites table (wait/waitqueue.c), wake (wait/wake.c).
+ * Protocols   cites waitqueue (wait/waitqueue.c), wake (wait/wake.c).
  *
  * PROTOCOL wait-group
  *
@@ -79,19 +79,19 @@ static bool add(struct wg *g, int n, bool locked, bool *released)
 
 static W_NOINLINE void release_all(struct wg *g, int n)
 {
-        uintptr_t        key = w_table_key(g, 0);
+        uintptr_t        key = w_waitq_key(g, 0);
         struct list_node woken;
         bool             released = false;
 
         W_ENTER();
         bool           run;
-        struct bucket *b = w_table_lock_to_wake(key, &run);
+        struct bucket *b = w_waitq_lock_to_wake(key, &run);
 
         w_list_init(&woken);
         (void)add(g, n, true, &released);
         if (released)
-                (void)w_table_claim_all(b, key, run, &woken);
-        w_table_unlock_and_wake(b, &woken, run);
+                (void)w_waitq_claim_all(b, key, run, &woken);
+        w_waitq_unlock_and_wake(b, &woken, run);
         W_LEAVE();
 }
 
@@ -111,21 +111,21 @@ static bool is_zero_or_announce(struct wg *g)
 static W_NOINLINE int wait_slow(struct wg *g)
 {
         struct wait  w;
-        struct place place;
+        struct waitq_entry place;
         int          rc = 0;
 
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
-        w_place_init(&place, w_table_key(g, 0), &w.waiter);
-        struct bucket *b = w_table_lock(place.key);
+        w_waitq_entry_init(&place, w_waitq_key(g, 0), &w.waiter);
+        struct bucket *b = w_waitq_lock(place.key);
 
         if (is_zero_or_announce(g)) {
-                w_table_unlock(b);
+                w_waitq_unlock(b);
         } else {
-                w_table_append(b, &place);
-                uint32_t verdict = w_wait_park(&w, W_WAIT_GROUP, w_table_unlock, b);
+                w_waitq_append(b, &place);
+                uint32_t verdict = w_wait_park(&w, W_WAIT_GROUP, w_waitq_unlock, b);
 
                 if (verdict < W_VERDICT_OTHER) {
-                        w_table_withdraw(&place);
+                        w_waitq_withdraw(&place);
                         rc = w_wait_error(&w, verdict);
                 }
         }
@@ -153,7 +153,7 @@ W_EXPORT int weft_wg_wait(weft_wg *w)
         if (!w_m() && !w_run_is_on())
                 return -ESHUTDOWN;
         W_ENTER();
-        int rc = w_wait_refused();
+        int rc = w_call_check();
 
         if (rc == 0 && w_load_acq(&wg_of(w)->word) & COUNT)       /* [WG1] */
                 rc = wait_slow(wg_of(w));

@@ -60,7 +60,7 @@ static void unlock_nothing(void *arg)
 static int wait_until(int64_t at)
 {
         struct wait w;
-        int         rc = w_wait_refused();
+        int         rc = w_call_check();
 
         if (rc < 0)
                 return rc;
@@ -93,7 +93,7 @@ W_EXPORT int weft_sleep(int64_t ns)
         if (!w_call_begin())
                 return -ESHUTDOWN;
         W_ENTER();
-        int rc = w_wait_refused();
+        int rc = w_call_check();
 
         if (rc == 0 && ns > 0)
                 rc = sleep_until(w_time_after(w_os_now(), ns));

@@ -1,7 +1,7 @@
 /* time/tick.c - a channel that is sent the time at regular intervals.
  *
  * Called by   user code.
- * Protocols   cites alarm (sched/timer/lazytimer.c), chan (chan/chan.c).
+ * Protocols   cites lazytimer (sched/timer/lazytimer.c), chan (chan/chan.c).
  *
  * The alarm feeds the channel and holds no reference to it, so that dropping the last one is
  * noticed. While it sends, outside the lock of its heap, it has one: taken under that lock, and
@@ -15,16 +15,16 @@
 
 #include "weft.h"
 
-_Static_assert(sizeof(struct chan_feeder) <= sizeof(((struct alarm *)0)->room), "fits");
+_Static_assert(sizeof(struct chan_feeder) <= sizeof(((struct lazytimer *)0)->room), "fits");
 
-static struct chan_feeder *feeder_of(struct alarm *a)
+static struct chan_feeder *feeder_of(struct lazytimer *a)
 {
         return (struct chan_feeder *)(void *)a->room;
 }
 
 static void stop_tick(struct chan_feeder *feeder)
 {
-        w_alarm_free_now(W_CONTAINER_OF((void *)feeder, struct alarm, room));
+        w_lazytimer_free_now(W_CONTAINER_OF((void *)feeder, struct lazytimer, room));
 }
 
 /* False: the last reference is gone. */
@@ -40,7 +40,7 @@ static bool try_ref(struct chan *c)
 
 /* With one tick in the channel that nobody has taken yet, this one is missed. So it is if the next
  * one was due while this thread was on its way here, and another thread was faster. */
-static void send_tick(const struct ring *r)
+static void send_tick(const struct timer_call *r)
 {
         struct chan *c = r->arg;
 
@@ -50,7 +50,7 @@ static void send_tick(const struct ring *r)
         w_chan_unref(c);
 }
 
-static void hold_tick(struct alarm *a, struct ring *r)
+static void hold_tick(struct lazytimer *a, struct timer_call *r)
 {
         if (!try_ref(a->arg))
                 return;
@@ -61,15 +61,16 @@ static void hold_tick(struct alarm *a, struct ring *r)
 static struct chan *new_tick(int64_t period)
 {
         struct chan  *c = w_chan_new(sizeof(int64_t), 1);
-        struct alarm *a = NULL;
+        struct lazytimer *a = NULL;
 
         if (c)
-                a = w_alarm_new(&(struct alarm){ .arg = c, .period = period, .hold = hold_tick });
+                a = w_lazytimer_new(&(struct lazytimer){ .arg = c, .period = period,
+                                                         .hold = hold_tick });
         if (!a)
                 goto out;
         feeder_of(a)->stop = stop_tick;
         w_chan_feed(c, feeder_of(a));
-        if (w_alarm_set(a, w_time_after(w_os_now(), period)) < 0)
+        if (w_lazytimer_set(a, w_time_after(w_os_now(), period)) < 0)
                 goto out;
         return c;
 out:
@@ -80,12 +81,12 @@ out:
 
 W_EXPORT weft_chan *weft_tick(int64_t period)
 {
-        if (period <= 0 || !w_guest_begin())
+        if (period <= 0 || !w_foreign_enter())
                 return NULL;
         W_ENTER();
         struct chan *c = new_tick(period);
 
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
         return (weft_chan *)(void *)c;
 }

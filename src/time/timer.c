@@ -1,7 +1,7 @@
 /* time/timer.c - a function that runs at some later time, in a goroutine of its own.
  *
  * Called by   user code.
- * Protocols   cites alarm (sched/timer/lazytimer.c).
+ * Protocols   cites lazytimer (sched/timer/lazytimer.c).
  *
  * A weft_timer is an alarm with a function.
  *
@@ -14,17 +14,17 @@
 
 #include <errno.h>      /* -Exxx */
 
-static struct alarm *alarm_of(weft_timer *t)
+static struct lazytimer *lazytimer_of(weft_timer *t)
 {
-        return (struct alarm *)(void *)t;
+        return (struct lazytimer *)(void *)t;
 }
 
-static struct alarm *new_alarm(int64_t ns, const struct alarm *like)
+static struct lazytimer *new_lazytimer(int64_t ns, const struct lazytimer *like)
 {
-        struct alarm *a = w_alarm_new(like);
+        struct lazytimer *a = w_lazytimer_new(like);
 
-        if (a && w_alarm_set(a, w_time_after(w_os_now(), ns)) < 0) {
-                w_alarm_free(a);
+        if (a && w_lazytimer_set(a, w_time_after(w_os_now(), ns)) < 0) {
+                w_lazytimer_free(a);
                 a = NULL;
         }
         return a;
@@ -32,15 +32,15 @@ static struct alarm *new_alarm(int64_t ns, const struct alarm *like)
 
 W_EXPORT weft_timer *weft_timer_new(int64_t ns, void (*fn)(void *), void *arg)
 {
-        struct alarm like = { .fn = fn, .arg = arg, .created_at = __builtin_return_address(0) };
+        struct lazytimer like = { .fn = fn, .arg = arg, .created_at = __builtin_return_address(0) };
 
-        if (!fn || !w_guest_begin())
+        if (!fn || !w_foreign_enter())
                 return NULL;
         W_ENTER();
-        struct alarm *a = new_alarm(ns, &like);
+        struct lazytimer *a = new_lazytimer(ns, &like);
 
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
         return (weft_timer *)(void *)a;
 }
 
@@ -48,13 +48,13 @@ W_EXPORT int weft_timer_stop(weft_timer *t)
 {
         if (!t)
                 return -EINVAL;
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return -ESHUTDOWN;
         W_ENTER();
-        int pending = w_alarm_stop(alarm_of(t));
+        int pending = w_lazytimer_stop(lazytimer_of(t));
 
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
         return pending;
 }
 
@@ -62,23 +62,23 @@ W_EXPORT int weft_timer_reset(weft_timer *t, int64_t ns)
 {
         if (!t)
                 return -EINVAL;
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return -ESHUTDOWN;
         W_ENTER();
-        int rc = w_alarm_set(alarm_of(t), w_time_after(w_os_now(), ns));
+        int rc = w_lazytimer_set(lazytimer_of(t), w_time_after(w_os_now(), ns));
 
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
         return rc;
 }
 
 /* After the end of its run the record is gone already. */
 W_EXPORT void weft_timer_free(weft_timer *t)
 {
-        if (!t || !w_guest_begin())
+        if (!t || !w_foreign_enter())
                 return;
         W_ENTER();
-        w_alarm_free(alarm_of(t));
+        w_lazytimer_free(lazytimer_of(t));
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
 }

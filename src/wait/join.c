@@ -78,7 +78,7 @@ static int join(int64_t id)
         struct lock       *held;
         struct wait        w;
         struct join_waiter me = { .waiter = &w.waiter, .verdict = W_VERDICT_OTHER };
-        int                rc = w_wait_refused();
+        int                rc = w_call_check();
 
         if (rc < 0)
                 return rc;

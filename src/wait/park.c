@@ -1,9 +1,9 @@
 /* wait/park.c - one token per goroutine: park waits for it, unpark hands it over.
  *
  * Called by   user code, unpark from any thread.
- * Protocols   owns unpark; cites wake (wait/wake.c), scopes (scope/tree.c).
+ * Protocols   owns park-unpark; cites wake (wait/wake.c), scope-tree (scope/tree.c).
  *
- * PROTOCOL unpark
+ * PROTOCOL park-unpark
  *
  * Goal      park returns once for each token; a token that comes first is kept; two are one; a park
  *           that a scope ends leaves the token alone.
@@ -94,7 +94,7 @@ static int park_in_scope(struct g *gp)
 
 static int park(struct g *gp)
 {
-        int rc = w_wait_refused();
+        int rc = w_call_check();
 
         if (rc < 0)
                 return rc;
@@ -144,7 +144,7 @@ W_EXPORT int weft_unpark(int64_t id)
         struct waiter *sleeper = NULL;
         bool           parked = false;
 
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return -ESHUTDOWN;
         W_ENTER();
         bool alive = w_id_find(id, &gp, &held) == W_ID_ALIVE;
@@ -158,6 +158,6 @@ W_EXPORT int weft_unpark(int64_t id)
         else if (sleeper)
                 w_wake_up(sleeper);
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
         return alive ? 0 : -ESRCH;
 }

@@ -1,8 +1,8 @@
 /* wait/wait.c - the sleep of a waiting call, its deadline and its scope.
  *
  * Called by   channels, select, sync, sleep, join, park.
- * Protocols   cites wake (wait/wake.c), scopes (scope/tree.c), timers (sched/timer/timers.c), park
- *             (sched/switch.c).
+ * Protocols   cites wake (wait/wake.c), scope-tree (scope/tree.c), timers (sched/timer/timers.c),
+ *             park (sched/switch.c).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,14 +24,14 @@ static struct {
 int w_wait_refused_slow(void)
 {
         w_give_turn();
-        return w_wait_struck();
+        return w_wait_scope_done();
 }
 
-int w_wait_struck(void)
+int w_wait_scope_done(void)
 {
         struct scope *s = w_scope_current(w_g());
 
-        return W_LIKELY(!s) ? 0 : w_scope_struck(s);
+        return W_LIKELY(!s) ? 0 : w_scope_done(s);
 }
 
 /* ---- Deadlines ------------------------------------------------------------------------------- */
@@ -159,7 +159,7 @@ uint32_t w_wait_park(struct wait *w, enum wait_reason reason, void (*unlock)(voi
  * cancellation that came just before, or come too late for it. The scope tells. */
 static int struck(struct scope *s, int otherwise)
 {
-        int rc = w_scope_struck(s);
+        int rc = w_scope_done(s);
 
         return rc < 0 ? rc : otherwise;         /* 0: a timer for which there was no memory */
 }

@@ -1,6 +1,6 @@
 /* wait/wait.h - how every waiting call of weft waits.
  *
- *   rc = w_wait_refused();                    a scope has struck already
+ *   rc = w_call_check();                    a scope has struck already
  *   w_wait_begin(&w, deadline, W_CANCELLABLE) in the scope's list, timer armed
  *   lock the object; nothing to be had: put a record that points to &w.waiter into its queue
  *   verdict = w_wait_park(&w, reason, unlock, arg)
@@ -46,13 +46,13 @@ struct wait {
 };
 
 /* 0, or -ETIMEDOUT or -ECANCELED: a scope of this goroutine or thread has struck. */
-W_MUST_CHECK int w_wait_struck(void);
+W_MUST_CHECK int w_wait_scope_done(void);
 
 /* The same as what a cancellable call has to return at once. It begins with this, wherever it does
  * not have to wait: others who want a turn have it first. Free of cost without either. May switch:
  * yes. */
 W_MUST_CHECK int w_wait_refused_slow(void);
-W_INLINE int w_wait_refused(void)
+W_INLINE int w_call_check(void)
 {
         const struct m *mp = w_m();
 
@@ -65,13 +65,13 @@ W_INLINE int w_wait_refused(void)
  * other has to say that it is here. False, and no end to call: no runtime runs. */
 W_INLINE bool w_call_begin(void)
 {
-        return W_LIKELY(w_m() != NULL) || w_guest_begin();
+        return W_LIKELY(w_m() != NULL) || w_foreign_enter();
 }
 
 W_INLINE void w_call_end(void)
 {
         if (W_UNLIKELY(!w_m()))
-                w_guest_end();
+                w_foreign_exit();
 }
 
 /* True: a goroutine in no scope. Where it has no deadline of its own either, only the object can

@@ -2,7 +2,7 @@
  *
  * Called by   sync: mutex, rwmutex, cond, semaphore, wait group, once; the end of a run.
  *
- * PROTOCOL table
+ * PROTOCOL waitqueue
  *
  * Goal      once a call on an object has let another party return, it does not touch the object any
  *           more: that party may free it, and the address may be another object's already.
@@ -22,7 +22,7 @@
  *           yet: a lock that it still holds, a count that it has not taken down. For a cond, whose
  *           signal owns nothing, the object is touched only while somebody is found in line.
  * Why a waiter's record is alive   who sleeps cannot return before w_wake_up. Who was cancelled at
- *           the same moment takes the bucket's lock before it returns (w_table_withdraw).
+ *           the same moment takes the bucket's lock before it returns (w_waitq_withdraw).
  * Why nobody is overlooked   the waiter's 2 and the waker's change are read-modify-writes of one
  *           word: the waiter sees the change and does not wait, or the waker sees QUEUED, and then
  *           the lock lets it see the line.
@@ -67,7 +67,7 @@ static struct bucket *bucket_of(uintptr_t key)
         return &buckets[mixed >> (64 - BUCKET_BITS) % 64 & (W_ARRAY_LEN(buckets) - 1)];
 }
 
-struct bucket *w_table_lock(uintptr_t key)
+struct bucket *w_waitq_lock(uintptr_t key)
 {
         struct bucket *b = bucket_of(key);
 
@@ -78,17 +78,17 @@ struct bucket *w_table_lock(uintptr_t key)
 /* A run may have begun since the first question, and one of its goroutines stand in line: it was
  * put there after the run was on, and the lock shows that. Only for threads that are not weft's: an
  * M of a run that has ended without it does not come back from the question. */
-struct bucket *w_table_lock_to_wake(uintptr_t key, bool *run)
+struct bucket *w_waitq_lock_to_wake(uintptr_t key, bool *run)
 {
-        *run = w_guest_begin();
-        struct bucket *b = w_table_lock(key);
+        *run = w_foreign_enter();
+        struct bucket *b = w_waitq_lock(key);
 
         if (!*run && !w_m())
-                *run = w_visit_begin_foreign();
+                *run = w_foreign_enter_slow();
         return b;
 }
 
-void w_table_unlock(void *bucket)
+void w_waitq_unlock(void *bucket)
 {
         struct bucket *b = bucket;
 
@@ -97,16 +97,16 @@ void w_table_unlock(void *bucket)
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-static struct place *line_of(struct bucket *b, uintptr_t key)
+static struct waitq_entry *line_of(struct bucket *b, uintptr_t key)
 {
-        struct place *p = b->lines;
+        struct waitq_entry *p = b->lines;
 
         while (p && p->key != key)
                 p = p->next_line;
         return p;
 }
 
-static void lines_insert(struct place **at, struct place *p)
+static void lines_insert(struct waitq_entry **at, struct waitq_entry *p)
 {
         p->line_at = at;
         p->next_line = *at;
@@ -115,7 +115,7 @@ static void lines_insert(struct place **at, struct place *p)
         *at = p;
 }
 
-static void lines_unlink(struct place *p)
+static void lines_unlink(struct waitq_entry *p)
 {
         *p->line_at = p->next_line;
         if (p->next_line)
@@ -135,9 +135,9 @@ static void note_use(const struct bucket *b)
 }
 
 /* The ring has no head: before the first is behind the last. */
-static struct place *join_ring(struct bucket *b, struct place *p)
+static struct waitq_entry *join_ring(struct bucket *b, struct waitq_entry *p)
 {
-        struct place *first = line_of(b, p->key);
+        struct waitq_entry *first = line_of(b, p->key);
 
         W_ASSERT(w_lock_held(W_LOCK_wait_table));
         W_ASSERT(!p->queued);
@@ -148,33 +148,33 @@ static struct place *join_ring(struct bucket *b, struct place *p)
         return first;
 }
 
-void w_table_append(struct bucket *b, struct place *p)
+void w_waitq_append(struct bucket *b, struct waitq_entry *p)
 {
         if (!join_ring(b, p))
                 lines_insert(&b->lines, p);
 }
 
-void w_table_push(struct bucket *b, struct place *p)
+void w_waitq_push(struct bucket *b, struct waitq_entry *p)
 {
-        struct place *was_first = join_ring(b, p);
+        struct waitq_entry *was_first = join_ring(b, p);
 
         if (was_first)
                 lines_unlink(was_first);
         lines_insert(&b->lines, p);
 }
 
-bool w_table_remove(struct bucket *b, struct place *p)
+bool w_waitq_remove(struct bucket *b, struct waitq_entry *p)
 {
         (void)b;
         W_ASSERT(w_lock_held(W_LOCK_wait_table));
         if (!p->queued)
                 return false;
         if (p->line_at) {
-                struct place **at = p->line_at;
+                struct waitq_entry **at = p->line_at;
 
                 lines_unlink(p);
-                if (w_table_has_more(p))
-                        lines_insert(at, W_CONTAINER_OF(p->line.next, struct place, line));
+                if (w_waitq_has_more(p))
+                        lines_insert(at, W_CONTAINER_OF(p->line.next, struct waitq_entry, line));
         }
         w_list_unlink(&p->line);
         p->queued = false;
@@ -183,20 +183,20 @@ bool w_table_remove(struct bucket *b, struct place *p)
 
 /* ---- Waking ---------------------------------------------------------------------------------- */
 
-struct place *w_table_first(struct bucket *b, uintptr_t key, bool run)
+struct waitq_entry *w_waitq_first(struct bucket *b, uintptr_t key, bool run)
 {
-        struct place *p;
+        struct waitq_entry *p;
 
         W_ASSERT(w_lock_held(W_LOCK_wait_table));
         while ((p = line_of(b, key)) && W_UNLIKELY(!run) && p->waiter->gp)
-                w_table_remove(b, p);
+                w_waitq_remove(b, p);
         return p;
 }
 
-struct place *w_table_claim_first(struct bucket *b, uintptr_t key, bool run)
+struct waitq_entry *w_waitq_claim_first(struct bucket *b, uintptr_t key, bool run)
 {
-        for (struct place *p; (p = w_table_first(b, key, run));) {
-                w_table_remove(b, p);
+        for (struct waitq_entry *p; (p = w_waitq_first(b, key, run));) {
+                w_waitq_remove(b, p);
                 enum claim claim = w_wake_claim(p->waiter, W_VERDICT_OTHER);
 
                 W_ASSERT(claim != W_CLAIM_EARLY);
@@ -207,12 +207,12 @@ struct place *w_table_claim_first(struct bucket *b, uintptr_t key, bool run)
 }
 
 /* Who was claimed before it slept may be gone at once: it is not looked at after the claim. */
-uint32_t w_table_claim_all(struct bucket *b, uintptr_t key, bool run, struct list_node *woken)
+uint32_t w_waitq_claim_all(struct bucket *b, uintptr_t key, bool run, struct list_node *woken)
 {
         uint32_t n = 0;
 
-        for (struct place *p; (p = w_table_first(b, key, run));) {
-                w_table_remove(b, p);
+        for (struct waitq_entry *p; (p = w_waitq_first(b, key, run));) {
+                w_waitq_remove(b, p);
                 enum claim claim = w_wake_claim(p->waiter, W_VERDICT_OTHER);
 
                 if (claim == W_CLAIM_WON)
@@ -222,55 +222,55 @@ uint32_t w_table_claim_all(struct bucket *b, uintptr_t key, bool run, struct lis
         return n;
 }
 
-void w_table_wake_all(struct list_node *claimed)
+void w_waitq_wake_all(struct list_node *claimed)
 {
         struct queue woken = { 0 };
 
         for (struct list_node *n; (n = w_list_pop_front(claimed));)
-                w_wake_gather(W_CONTAINER_OF(n, struct place, line)->waiter, &woken);
+                w_wake_gather(W_CONTAINER_OF(n, struct waitq_entry, line)->waiter, &woken);
         w_ready_many(&woken);
 }
 
-void w_table_unlock_and_wake(struct bucket *b, struct list_node *woken, bool run)
+void w_waitq_unlock_and_wake(struct bucket *b, struct list_node *woken, bool run)
 {
-        w_table_unlock(b);
+        w_waitq_unlock(b);
         W_WINDOW("table-before-wake");
-        w_table_wake_all(woken);
+        w_waitq_wake_all(woken);
         if (run)
-                w_guest_end();
+                w_foreign_exit();
 }
 
-void w_table_withdraw(struct place *p)
+void w_waitq_withdraw(struct waitq_entry *p)
 {
-        struct bucket *b = w_table_lock(p->key);
+        struct bucket *b = w_waitq_lock(p->key);
 
-        w_table_remove(b, p);
-        w_table_unlock(b);
+        w_waitq_remove(b, p);
+        w_waitq_unlock(b);
 }
 
 /* ---- The end of a run ------------------------------------------------------------------------ */
 
 static void sweep(struct bucket *b, struct list_node *woken)
 {
-        for (struct place *first = b->lines, *next_line; first; first = next_line) {
+        for (struct waitq_entry *first = b->lines, *next_line; first; first = next_line) {
                 uintptr_t        key = first->key;
                 struct list_node keep;
 
                 next_line = first->next_line;
                 w_list_init(&keep);
-                for (struct place *p; (p = w_table_first(b, key, false));) {
-                        w_table_remove(b, p);
+                for (struct waitq_entry *p; (p = w_waitq_first(b, key, false));) {
+                        w_waitq_remove(b, p);
                         if (p->recheck && w_wake_claim(p->waiter, W_VERDICT_OTHER) == W_CLAIM_WON)
                                 w_list_push_back(woken, &p->line);
                         else
                                 w_list_push_back(&keep, &p->line);
                 }
                 for (struct list_node *n; (n = w_list_pop_front(&keep));)
-                        w_table_append(b, W_CONTAINER_OF(n, struct place, line));
+                        w_waitq_append(b, W_CONTAINER_OF(n, struct waitq_entry, line));
         }
 }
 
-void w_table_run_ended(void)
+void w_waitq_run_ended(void)
 {
         for (size_t i = 0; i < W_ARRAY_LEN(buckets); i++) {
                 struct list_node woken;
@@ -281,6 +281,6 @@ void w_table_run_ended(void)
                 w_lock(&buckets[i].lock);
                 sweep(&buckets[i], &woken);
                 w_unlock(&buckets[i].lock);
-                w_table_wake_all(&woken);
+                w_waitq_wake_all(&woken);
         }
 }

@@ -67,13 +67,13 @@ static void reset(struct goroutine *gr, int64_t id)
 static void use_table_once(void)
 {
         struct waiter  nobody;
-        struct place   place;
-        struct bucket *b = w_table_lock(0);
+        struct waitq_entry   place;
+        struct bucket *b = w_waitq_lock(0);
 
-        w_place_init(&place, 0, &nobody);
-        w_table_append(b, &place);
-        w_table_remove(b, &place);
-        w_table_unlock(b);
+        w_waitq_entry_init(&place, 0, &nobody);
+        w_waitq_append(b, &place);
+        w_waitq_remove(b, &place);
+        w_waitq_unlock(b);
 }
 
 void goroutines_reset(void)
@@ -88,8 +88,8 @@ void goroutines_reset(void)
         w_sched.all_p[0] = &p;
         w_store_rlx(&w_sched.n_p, 1);
         w_store_rlx(&w_sched.n_procs, 1);
-        w_sched.keeper = NULL;
-        w_store_rlx(&w_sched.keeper_until, W_FOREVER);
+        w_sched.timekeeper = NULL;
+        w_store_rlx(&w_sched.timekeeper_wakes_at, W_FOREVER);
         w_store_rlx(&w_run_phase, RUN_ON);
         w_lock_init(&ids_lock, W_LOCK_id_bucket);
         n_wakes = 0;
@@ -168,13 +168,13 @@ void w_ready_many(struct queue *batch)
 }
 
 /* Nobody is locked to a thread here. */
-void w_pin_sort_out_slow(struct queue *batch)
+void w_lockthread_sort_out_slow(struct queue *batch)
 {
         (void)batch;
         EXPLORE_CHECK(false);
 }
 
-void w_queue_next(struct p *pp, struct g *gp)
+void w_queue_put_next(struct p *pp, struct g *gp)
 {
         (void)pp;
         go_on(gp);
@@ -183,10 +183,10 @@ void w_queue_next(struct p *pp, struct g *gp)
 void w_queue_many(struct p *pp, struct queue *batch)
 {
         for (struct queue_node *n; (n = w_queue_pop(batch));)
-                w_queue_next(pp, W_CONTAINER_OF(n, struct g, link));
+                w_queue_put_next(pp, W_CONTAINER_OF(n, struct g, link));
 }
 
-void w_wake_one_of_many(void)
+void w_wake_one_slow(void)
 {
         n_wakes++;
 }
@@ -196,7 +196,7 @@ void w_m_wake(struct m *mp)
         w_note_wake(&mp->note);
 }
 
-void w_netpoll_tell(void)
+void w_netpoll_notify(void)
 {
 }
 
@@ -213,8 +213,8 @@ enum id_found w_id_find(int64_t id, struct g **gp, struct lock **held)
 /* ---- Threads and runs: a run is on for as long as a scenario lasts --------------------------- */
 
 bool w_run_is_on_slow(void)       { return false; }
-bool w_visit_begin_foreign(void)  { return true; }
-void w_visit_end_foreign(void)    { }
+bool w_foreign_enter_slow(void)  { return true; }
+void w_foreign_exit_slow(void)    { }
 
 /* No scenario selects on descriptors. */
 void w_select_look(const struct select *s)      { (void)s; }
@@ -238,7 +238,7 @@ int w_select_fd_happened(const struct select *s, uint32_t i)
 struct p *w_idle_p_get_locked(void) { return NULL; }
 
 /* No M here is for one goroutine only. */
-void w_p_keep(struct p *pp, bool kept) { (void)pp, (void)kept; }
+void w_p_set_dedicated(struct p *pp, bool kept) { (void)pp, (void)kept; }
 
 /* What no scenario comes to. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -252,18 +252,18 @@ NOT_HERE(void, w_idle_p_put_locked, (struct p *pp))
 NOT_HERE(void, w_p_give_up_locked, (struct p *pp))
 NOT_HERE(bool, w_any_queue_has_work, (void))
 NOT_HERE(void, w_thread_for, (struct p *pp, bool spinning))
-NOT_HERE(void, w_queue_self, (void))
-NOT_HERE(void, w_sysmon_call, (void))
+NOT_HERE(void, w_requeue_self, (void))
+NOT_HERE(void, w_sysmon_request, (void))
 NOT_HERE(struct p *, w_p_release, (struct m *mp))
 NOT_HERE(void, w_yield, (void))
-NOT_HERE(void, w_blocked_report, (struct m *mp, const void *frame))
+NOT_HERE(void, w_blocked_report_return, (struct m *mp, const void *frame))
 NOT_HERE(void, w_fork_refuse, (void))
 NOT_HERE(void, w_p_acquire, (struct m *mp, struct p *pp))
 NOT_HERE(void, w_spin_begin, (struct m *mp))
-NOT_HERE(void, w_verdict_end, (struct m *mp))
+NOT_HERE(void, w_activity_end, (struct m *mp))
 NOT_HERE(void, w_stack_leave, (struct stack_pool *pool, struct stack *stack))
 NOT_HERE(void, w_thread_enlist_locked, (struct m *mp))
-NOT_HERE(void, w_netpoll_call_locked, (struct m *mp))
+NOT_HERE(void, w_netpoll_kick_locked, (struct m *mp))
 NOT_HERE(void, w_run_at_end, (struct run_end *hook))
 NOT_HERE(void, w_id_join_locked, (struct g *gp, struct joiner *joiner))
 NOT_HERE(void, w_id_unjoin, (struct joiner *joiner))

@@ -1,5 +1,5 @@
-/* tests/explore/scope.c - PROTOCOL scopes: a cancellation is seen and ends a wait; who cancels, or
- * is the last child, leaves the scope alone afterwards.
+/* tests/explore/scope.c - PROTOCOL scope-tree: a cancellation is seen and ends a wait; who cancels,
+ * or is the last child, leaves the scope alone afterwards.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,7 +38,7 @@ static void setup_child(void)
 static void close_and_unmap(void)
 {
         EXPLORE_CHECK(weft_scope_close(&scope) == 0);
-        UNMAP(&inner()->struck_at);
+        UNMAP(&inner()->done_at);
 }
 
 static void cancel(void)

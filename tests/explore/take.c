@@ -19,10 +19,10 @@ static void setup(void)
 {
         goroutines_reset();
         w_lock_init(&w_sched.take_lock, W_LOCK_take);
-        w_sched.flag_base = W_FLAG_FENCED;
+        w_sched.retake_base = W_RETAKE_FENCED;
         w_sched.n_lost = 0;
-        m.mark.raw = 0;
-        m.flag.raw = W_FLAG_FENCED;
+        m.where.raw = 0;
+        m.retake.raw = W_RETAKE_FENCED;
         m.p = &p;
         m.lost_p = NULL;
         p.m.raw = &m;
@@ -96,7 +96,7 @@ static bool take(void)
         w_unlock(&w_sched.lock);
         w_take_barrier();
         w_lock(&w_sched.lock);
-        bool taken = asked && w_take_finish_locked(&p, W_ANY_MARK);
+        bool taken = asked && w_take_finish_locked(&p, W_ANYWHERE);
 
         if (taken) {
                 EXPLORE_CHECK(w_load_rlx(&p.m) == NULL);          /* own word */

@@ -1,5 +1,5 @@
-/* tests/explore/timers.c - PROTOCOL timers, keeper and alarm: who is the last to touch a timer, and
- * that somebody knows of every one.
+/* tests/explore/timers.c - PROTOCOL timers, timekeeper and alarm: who is the last to touch a timer,
+ * and that somebody knows of every one.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,8 +13,8 @@
 enum { DUE = 50, LATER = 60 };
 
 static struct timer   timer;
-static struct alarm   alarm;
-static struct m       keeper;
+static struct lazytimer   alarm;
+static struct m       timekeeper;
 static struct wait    w;
 static struct waiter *found;            /* under the lock */
 static struct lock    lock;
@@ -43,7 +43,7 @@ static struct g *claim(struct timer *t)
 static void setup_armed(void)
 {
         goroutines_reset();
-        w_store_rlx(&w_sched.keeper_until, 1);          /* nobody has to be told */
+        w_store_rlx(&w_sched.timekeeper_wakes_at, 1);          /* nobody has to be told */
         timer = (struct timer){ .claim = claim };
         frame = 1;
         n_fired = 0;
@@ -71,7 +71,7 @@ static int fired_result(void)
 static void setup_deadline(void)
 {
         goroutines_reset();
-        w_store_rlx(&w_sched.keeper_until, 1);
+        w_store_rlx(&w_sched.timekeeper_wakes_at, 1);
         w_lock_init(&lock, W_LOCK_test_outer);
         found = NULL;
         data = 0;
@@ -119,17 +119,17 @@ static int verdict_result(void) { return verdict == W_VERDICT_TIMEOUT; }
 static void setup_keeper(void)
 {
         goroutines_reset();
-        w_sched.keeper = &keeper;
-        w_store_rlx(&w_sched.keeper_until, 1);
+        w_sched.timekeeper = &timekeeper;
+        w_store_rlx(&w_sched.timekeeper_wakes_at, 1);
         timer = (struct timer){ .claim = claim };
 }
 
 static void time_up(void)
 {
         foreign_begin();
-        EXPLORE_CHECK(w_keeper_time_up(&keeper));
+        EXPLORE_CHECK(w_timekeeper_time_up(&timekeeper));
         w_lock(&w_sched.lock);
-        EXPLORE_CHECK(!w_keeper_begin_locked(&keeper));
+        EXPLORE_CHECK(!w_timekeeper_begin_locked(&timekeeper));
         w_unlock(&w_sched.lock);
 }
 
@@ -139,10 +139,10 @@ static void arm(void)
         EXPLORE_CHECK(w_timer_arm(&timer, DUE));
 }
 
-/* 0: the keeper saw the timer; 1: the armer saw that nobody keeps the time; 2: both. */
+/* 0: the timekeeper saw the timer; 1: the armer saw that nobody keeps the time; 2: both. */
 static int known_result(void)
 {
-        bool kept = w_load_rlx(&w_sched.keeper_until) == DUE;
+        bool kept = w_load_rlx(&w_sched.timekeeper_wakes_at) == DUE;
 
         EXPLORE_CHECK(kept || wakes_of_threads() > 0);
         return kept ? (wakes_of_threads() ? 2 : 0) : 1;
@@ -150,7 +150,7 @@ static int known_result(void)
 
 /* ---- Alarms ---------------------------------------------------------------------------------- */
 
-static void hold(struct alarm *a, struct ring *r)
+static void hold(struct lazytimer *a, struct timer_call *r)
 {
         (void)r;
         EXPLORE_CHECK(a == &alarm && w_plain_load(&data) == 1);
@@ -161,18 +161,18 @@ static void hold(struct alarm *a, struct ring *r)
 static void setup_alarm(void)
 {
         goroutines_reset();
-        w_alarms_init();
-        w_store_rlx(&w_sched.keeper_until, 1);
-        alarm = (struct alarm){ .heap = W_ATOMIC_INIT(heap()), .period = 100, .hold = hold };
-        EXPLORE_CHECK(w_alarm_set(&alarm, DUE) == 0);
-        EXPLORE_CHECK(w_alarm_stop(&alarm));
+        w_lazytimers_init();
+        w_store_rlx(&w_sched.timekeeper_wakes_at, 1);
+        alarm = (struct lazytimer){ .heap = W_ATOMIC_INIT(heap()), .period = 100, .hold = hold };
+        EXPLORE_CHECK(w_lazytimer_set(&alarm, DUE) == 0);
+        EXPLORE_CHECK(w_lazytimer_stop(&alarm));
         data = n_held = 0;
 }
 
 static void setup_alarm_set(void)
 {
         setup_alarm();
-        EXPLORE_CHECK(w_alarm_set(&alarm, DUE) == 0);
+        EXPLORE_CHECK(w_lazytimer_set(&alarm, DUE) == 0);
         data = 1;
 }
 
@@ -180,13 +180,13 @@ static void set_later(void)
 {
         foreign_begin();
         w_plain_store(&data, 1);
-        EXPLORE_CHECK(w_alarm_set(&alarm, DUE + 1) == 0);
+        EXPLORE_CHECK(w_lazytimer_set(&alarm, DUE + 1) == 0);
 }
 
 static void free_alarm(void)
 {
         foreign_begin();
-        w_alarm_free_now(&alarm);
+        w_lazytimer_free_now(&alarm);
         w_plain_store(&data, 0);
 }
 
@@ -233,7 +233,7 @@ static void move_and_fire(void)
 static void set_earlier(void)
 {
         foreign_begin();
-        EXPLORE_CHECK(w_alarm_set(&alarm, DUE - 1) == 1);
+        EXPLORE_CHECK(w_lazytimer_set(&alarm, DUE - 1) == 1);
 }
 
 static int moved_result(void)
@@ -251,7 +251,7 @@ const struct explore_scenario timers_scenarios[] = {
           { { "waiter", wait_until_due }, { "other", come_first }, { "firer", fire } },
           setup_deadline, verdict_result, .required = SEEN(0) | SEEN(1), .bound = 3 },
         { "timers-tell", "one arms a timer while the timekeeper looks for the next one",
-          { { "keeper", time_up }, { "armer", arm } }, setup_keeper, known_result,
+          { { "timekeeper", time_up }, { "armer", arm } }, setup_keeper, known_result,
           .required = SEEN(0) | SEEN(1), .bound = 7 },
         { "timers-alarm", "an alarm in its heap is set again while it is looked at",
           { { "setter", set_later }, { "firer", fire } }, setup_alarm, held_result,

@@ -1,4 +1,5 @@
-/* tests/explore/unpark.c - PROTOCOL unpark: the token, given before, during and after the park.
+/* tests/explore/unpark.c - PROTOCOL park-unpark: the token, given before, during and after the
+ * park.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -12,7 +12,7 @@
 W_MUST_CHECK static inline int enter_files(void)
 {
         W_ENTER();
-        int rc = w_files_enter();
+        int rc = w_file_slots_enter();
 
         W_LEAVE();
         return rc;
@@ -21,7 +21,7 @@ W_MUST_CHECK static inline int enter_files(void)
 static inline void leave_files(void)
 {
         W_ENTER();
-        w_files_leave();
+        w_file_slots_leave();
         W_LEAVE();
 }
 

@@ -18,11 +18,11 @@ enum { STANDS_AT_ALL = 1 };
 
 static inline void need_kernel(void)
 {
-        struct w_os_sight sight;
+        struct w_os_thread_state sight;
 
         if (test_is_emulated())
                 test_skip("the emulator's threads are not those that the kernel tells of");
-        if (w_os_sight(w_os_tid(), &sight) < 0)
+        if (w_os_thread_state(w_os_tid(), &sight) < 0)
                 test_skip("the kernel does not tell what threads wait for");
 }
 

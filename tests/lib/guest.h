@@ -24,7 +24,7 @@ static inline void guest_main(void *arg)
         struct guest *g = arg;
 
         g->fn(g->arg);
-        CHECK(!w_os_guest()->scope);
+        CHECK(!w_os_foreign()->scope);
         weft_wg_done(&g->done);
 }
 

@@ -8,7 +8,7 @@
 #include "net/desc.h"
 #include "sched/m.h"
 
-/* How many wait for it, way W_WAY_IN or W_WAY_OUT; of those who have not been made by weft, both.
+/* How many wait for it, way W_DIR_IN or W_DIR_OUT; of those who have not been made by weft, both.
  * An address in the word of a way: one who is alone. */
 static inline uint32_t n_in_line(int fd, int way)
 {
@@ -21,9 +21,9 @@ static inline uint32_t n_in_line(int fd, int way)
         w_lock(&d->lock);
         W_LIST_EACH(node, &d->waits)
                 n++;
-        W_LIST_EACH(node, &d->ways[way].waits)
+        W_LIST_EACH(node, &d->dirs[way].waits)
                 n++;
-        n += w_load_rlx(&d->ways[way].word) > UINT16_MAX;         /* guarded, or a hint */
+        n += w_load_rlx(&d->dirs[way].word) > UINT16_MAX;         /* guarded, or a hint */
         w_unlock(&d->lock);
         W_LEAVE();
         return n;

@@ -1,4 +1,5 @@
-/* tests/sim/scenario_alarms.c - PROTOCOL alarm: each setting fires once, or was taken back in time.
+/* tests/sim/scenario_alarms.c - PROTOCOL lazytimer: each setting fires once, or was taken back in
+ * time.
  *
  * Timers with functions are set, put off, brought forward, stopped and freed by goroutines on other
  * Ps than their own and by a thread that weft does not know. At the end the books must balance:

@@ -336,7 +336,7 @@ static void compute_named(void *arg)
 {
         (void)arg;
         weft_name("other");
-        for (int i = 0; i < 8 && w_load_rlx(&w_m()->mark) != mark_of_first; i++)
+        for (int i = 0; i < 8 && w_load_rlx(&w_m()->where) != mark_of_first; i++)
                 (void)weft_checkpoint();
         sim_work(MS);
         weft_yield();
@@ -353,9 +353,9 @@ static void other_first(void *arg)
         weft_lock_thread();
         int64_t id = weft_go(compute_named, NULL);
 
-        mark_of_first = w_load_rlx(&w_m()->mark);
+        mark_of_first = w_load_rlx(&w_m()->where);
         sleep_for(10 * MS);
-        for (int i = 0; i < 2000 && !pp->watch.suspect; i++)
+        for (int i = 0; i < 2000 && !pp->sample.suspect; i++)
                 sleep_for(MS / 200);
         SIM_CHECK(weft_sleep(MS) == 0, "sleep");
         weft_unlock_thread();

@@ -283,7 +283,7 @@ static bool may_wake(void)
         return outside_may;
 }
 
-static struct outside outside = { .may_wake = may_wake };
+static struct wake_source outside = { .may_wake = may_wake };
 
 /* The kernel, as it were: counted as a thread of weft's, so that only `outside` speaks for it. */
 static void kernel(void *arg)

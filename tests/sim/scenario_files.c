@@ -1,4 +1,4 @@
-/* tests/sim/scenario_files.c - PROTOCOL files: places for those who use regular files.
+/* tests/sim/scenario_files.c - PROTOCOL file-slots: places for those who use regular files.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -101,9 +101,9 @@ static int index_of(const struct g *gp)
         return -1;
 }
 
-static bool is_where_it_was(const struct look *look)
+static bool is_where_it_was(const struct frozen_m *look)
 {
-        return w_load_acq(&look->m->mark) & W_MARK_INSIDE || look->m->curg == look->g;
+        return w_load_acq(&look->m->where) & W_IN_RUNTIME || look->m->curg == look->g;
 }
 
 static void watch(const struct freeze *f)
@@ -114,20 +114,20 @@ static void watch(const struct freeze *f)
                 before[i] = n_moves[i];
         sim_work(some_ns());
         for (uint32_t k = 0; k < f->n; k++) {
-                const struct look *look = &f->looks[k];
+                const struct frozen_m *look = &f->ms[k];
                 int                i = index_of(look->g);
 
-                SIM_CHECK(look->how != W_LOOK_OPEN, "M%u is not settled", look->m->thread.id);
-                SIM_CHECK(!all_must_be_seen || look->how != W_LOOK_UNSEEN, "M%u was not seen",
+                SIM_CHECK(look->how != W_SEEN_NOT_YET, "M%u is not settled", look->m->thread.id);
+                SIM_CHECK(!all_must_be_seen || look->how != W_SEEN_RUNNING, "M%u was not seen",
                           look->m->thread.id);
                 SIM_CHECK(look->regs.sp != sim_handler_stack, "M%u is shown in its handler",
                           look->m->thread.id);
-                if (look->how != W_LOOK_STANDS)
+                if (look->how != W_SEEN_FROZEN)
                         continue;
                 n_stood++;
                 SIM_CHECK(look->g && is_where_it_was(look), "M%u runs another goroutine",
                           look->m->thread.id);
-                SIM_CHECK(w_mark_is_outside(w_load_acq(&look->m->mark)), "M%u stands inside",
+                SIM_CHECK(w_where_is_user(w_load_acq(&look->m->where)), "M%u stands inside",
                           look->m->thread.id);
                 SIM_CHECK(i < 0 || n_moves[i] == before[i], "M%u stands, and moves",
                           look->m->thread.id);
@@ -151,7 +151,7 @@ static void freeze_once(void *arg)
 
 static void stop_once(void)
 {
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return;
         uint32_t mark = w_enter();
 
@@ -162,7 +162,7 @@ static void stop_once(void)
                 w_world_start();
         }
         w_leave(mark);
-        w_guest_end();
+        w_foreign_exit();
 }
 
 static void stopper(void *arg)
@@ -183,9 +183,9 @@ static void foreign(void *arg)
                 sim_work(some_ns());
                 if (sim_random(2)) {
                         stop_once();
-                } else if (w_guest_begin()) {
+                } else if (w_foreign_enter()) {
                         sched_take_some();
-                        w_guest_end();
+                        w_foreign_exit();
                 }
         }
 }

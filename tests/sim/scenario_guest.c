@@ -1,4 +1,4 @@
-/* tests/sim/scenario_guest.c - PROTOCOL guest: threads call weft while runs begin and end.
+/* tests/sim/scenario_guest.c - PROTOCOL foreign: threads call weft while runs begin and end.
  *
  * Each of them, attached or not, goes in and out as fast as it can and looks, while it is in,
  * whether the run is being taken down.
@@ -45,14 +45,14 @@ static void look_around(void)
 /* As nested as real calls are. */
 static void visit(void)
 {
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return;
-        if (sim_random(2) && w_guest_begin()) {
+        if (sim_random(2) && w_foreign_enter()) {
                 look_around();
-                w_guest_end();
+                w_foreign_exit();
         }
         look_around();
-        w_guest_end();
+        w_foreign_exit();
 }
 
 static void call(void)

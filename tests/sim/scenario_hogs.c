@@ -1,4 +1,4 @@
-/* tests/sim/scenario_hogs.c - PROTOCOL hogs: who computes takes turns with the others.
+/* tests/sim/scenario_hogs.c - PROTOCOL preempt: who computes takes turns with the others.
  *
  * Goroutines that compute without ever calling weft lose their Ps, their threads are held and get a
  * P in their turn, while others sleep, block, stop the world and end. A watcher that belongs to
@@ -54,7 +54,7 @@ static void turns_first(void *arg)
                 sched_join(ids[i]);
         SIM_CHECK(w_load_acq(&n_done) == N_HOGS, "%u of the hogs are done", w_load_acq(&n_done));
         SIM_CHECK(weft_check() == 0, "check");
-        SIM_CHECK(w_load_acq(&w_sched.n_held) == 0, "somebody is held still");
+        SIM_CHECK(w_load_acq(&w_sched.n_preempted) == 0, "somebody is held still");
         check_nobody_was_said_to_block();
 }
 
@@ -182,7 +182,7 @@ static void keep_for_a_while(void)
 }
 
 /* One that has lost its P before waits for it, and no longer runs beside the others. */
-static void keeper(void *arg)
+static void timekeeper(void *arg)
 {
         int v;
 
@@ -212,7 +212,7 @@ static void keep_first(void *arg)
         w_store_rlx(&n_keeping, 0);
         chan = weft_chan_new(sizeof(int), 1);
         for (int i = 0; i < N_HOGS; i++)
-                ids[i] = sched_go(keeper, NULL);
+                ids[i] = sched_go(timekeeper, NULL);
         for (int i = 0; i < N_HOGS; i++)
                 sched_join(ids[i]);
 }
@@ -260,8 +260,8 @@ static uint32_t n_running(void)
         W_LIST_EACH(node, &w_sched.all_m) {
                 struct m *mp = W_CONTAINER_OF(node, struct m, all_link);
 
-                n += w_mark_is_outside(w_load_acq(&mp->mark)) &&
-                     w_load_acq(&mp->grant) != W_GRANT_WAIT;
+                n += w_where_is_user(w_load_acq(&mp->where)) &&
+                     w_load_acq(&mp->grant) != W_GRANT_WAITING;
         }
         return n;
 }
@@ -437,7 +437,7 @@ static bool is_held_beside_idle_locked(void)
         if (w_load_rlx(&w_sched.n_idle_p) == 0)
                 return false;
         W_LIST_EACH(node, &w_sched.all_m)
-                if (w_load_acq(&W_CONTAINER_OF(node, struct m, all_link)->grant) == W_GRANT_WAIT)
+                if (w_load_acq(&W_CONTAINER_OF(node, struct m, all_link)->grant) == W_GRANT_WAITING)
                         return true;
         return false;
 }

@@ -1,4 +1,5 @@
-/* tests/sim/scenario_keeper.c - PROTOCOL keeper: timers are armed just when others look at them.
+/* tests/sim/scenario_keeper.c - PROTOCOL timekeeper: timers are armed just when others look at
+ * them.
  *
  * timers_told: the timekeeper's time comes, or it is taken for other work, at the very moment at
  * which a later timer is armed. Who arms it relies on the timekeeper, who may have looked already.

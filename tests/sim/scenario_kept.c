@@ -1,5 +1,5 @@
-/* tests/sim/scenario_kept.c - PROTOCOL kept: an error behind bytes is told once, to the next call
- * on the same file.
+/* tests/sim/scenario_kept.c - PROTOCOL deferred-error: an error behind bytes is told once, to the
+ * next call on the same file.
  *
  * SPDX-License-Identifier: MIT
  */

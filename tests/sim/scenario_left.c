@@ -1,4 +1,4 @@
-/* tests/sim/scenario_left.c - PROTOCOL left: a run ends without some of its threads, and another
+/* tests/sim/scenario_left.c - PROTOCOL abandon: a run ends without some of its threads, and another
  * begins.
  *
  * Goroutines are away in user code, in the middle of calls, or struck by the signal that holds
@@ -28,7 +28,9 @@ static w_atomic_u32 n_out, n_next;
 /* As the thread itself sees it. Inside or not: it may be about to enter. */
 static uint32_t stay_of(const struct m *mp)
 {
-        return (uint32_t)sim_peek(&mp->thread, &mp->mark.raw, sizeof(mp->mark.raw)) | W_MARK_INSIDE;
+        uint64_t where = sim_peek(&mp->thread, &mp->where.raw, sizeof(mp->where.raw));
+
+        return (uint32_t)where | W_IN_RUNTIME;
 }
 
 /* Nobody is waited for any more. */

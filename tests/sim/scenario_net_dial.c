@@ -1,4 +1,4 @@
-/* tests/sim/scenario_net_dial.c - names and several addresses: PROTOCOL errand and the race of
+/* tests/sim/scenario_net_dial.c - names and several addresses: PROTOCOL offload and the race of
  * net/dial.c.
  *
  * SPDX-License-Identifier: MIT

@@ -1,4 +1,4 @@
-/* tests/sim/scenario_own.c - PROTOCOL own, one way alone: no scheduler, nobody waits, and so
+/* tests/sim/scenario_own.c - PROTOCOL poll-edge, one way alone: no scheduler, nobody waits, and so
  * thousands of moments at which two of its steps can meet.
  *
  * SPDX-License-Identifier: MIT
@@ -16,7 +16,7 @@ static void tell(uint32_t events)
         struct queue woken = { 0 };
 
         w_lock(&desc.lock);
-        w_own_deliver_locked(&desc, events, &woken);
+        w_edge_deliver_locked(&desc, events, &woken);
         w_unlock(&desc.lock);
         SIM_CHECK(woken.n == 0, "%u are woken, and nobody waits", woken.n);
 }
@@ -24,7 +24,7 @@ static void tell(uint32_t events)
 static void make_desc(void)
 {
         w_lock(&desc.lock);
-        w_own_begin_locked(&desc, W_OWN_MADE | W_OWN_TCP);
+        w_edge_begin_locked(&desc, W_EDGE_MADE | W_EDGE_TCP);
         w_unlock(&desc.lock);
 }
 
@@ -46,7 +46,7 @@ static void end_round(void)
         worker_start(&teller, "teller", tell_end, NULL);
         sim_work(sim_random(1u << sim_random(7)));
         SIM_CHECK(w_poll_first(&desc, W_POLL_IN, true) == W_POLL_TRY_WOKEN, "bytes are forgotten");
-        w_own_dry(&desc, W_POLL_IN);
+        w_edge_drained(&desc, W_POLL_IN);
         worker_join(&teller);
         SIM_CHECK(w_poll_first(&desc, W_POLL_IN, true) == W_POLL_TRY_WOKEN, "an end is forgotten");
 }
@@ -54,8 +54,8 @@ static void end_round(void)
 static void ends_main(void)
 {
         w_lock_init(&desc.lock, W_LOCK_poll);
-        for (uint32_t i = 0; i < W_N_WAYS; i++)
-                w_list_init(&desc.ways[i].waits);
+        for (uint32_t i = 0; i < W_N_DIRS; i++)
+                w_list_init(&desc.dirs[i].waits);
         for (int i = 0; i < N_ROUNDS; i++)
                 end_round();
 }

@@ -1,4 +1,4 @@
-/* tests/sim/scenario_pin.c - PROTOCOL pin: a locked goroutine runs on its thread, which runs
+/* tests/sim/scenario_pin.c - PROTOCOL lockthread: a locked goroutine runs on its thread, which runs
  * nothing else.
  *
  * Goroutines lock and unlock their threads at any moment and do everything that goroutines do:

@@ -1,4 +1,4 @@
-/* tests/sim/scenario_poll_order.c - PROTOCOL poll and PROTOCOL own: who has waited longest is
+/* tests/sim/scenario_poll_order.c - PROTOCOL poll and PROTOCOL poll-edge: who has waited longest is
  * served first, and who was woken in vain is still the first.
  *
  * SPDX-License-Identifier: MIT
@@ -32,7 +32,7 @@ static void nap(void)
 
 static void await_in_line(uint32_t n)
 {
-        while (n_in_line(world.fds[0], W_WAY_IN) != n)
+        while (n_in_line(world.fds[0], W_DIR_IN) != n)
                 nap();
 }
 

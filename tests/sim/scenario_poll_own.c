@@ -1,4 +1,4 @@
-/* tests/sim/scenario_poll_own.c - PROTOCOL own: descriptors that the poller is told of once.
+/* tests/sim/scenario_poll_own.c - PROTOCOL poll-edge: descriptors that the poller is told of once.
  *
  * SPDX-License-Identifier: MIT
  */

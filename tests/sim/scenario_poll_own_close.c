@@ -1,4 +1,5 @@
-/* tests/sim/scenario_poll_own_close.c - PROTOCOL own: numbers that are made, closed and made again.
+/* tests/sim/scenario_poll_own_close.c - PROTOCOL poll-edge: numbers that are made, closed and made
+ * again.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -84,7 +85,7 @@ static uint32_t n_in_line(int fd)
         uint32_t     n = 0, before = w_enter();
 
         w_lock(&d->lock);
-        W_LIST_EACH(node, &d->ways[W_WAY_IN].waits)
+        W_LIST_EACH(node, &d->dirs[W_DIR_IN].waits)
                 n++;
         w_unlock(&d->lock);
         w_leave(before);

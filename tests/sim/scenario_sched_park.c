@@ -1,4 +1,5 @@
-/* tests/sim/scenario_sched_park.c - PROTOCOL park and PROTOCOL unpark with the whole scheduler.
+/* tests/sim/scenario_sched_park.c - PROTOCOL park and PROTOCOL park-unpark with the whole
+ * scheduler.
  *
  * Two rings of goroutines hand a baton round by unpark; others wait for tokens from several givers,
  * who may come before the park, with it or after it. A wake that is lost ends in a standstill, one
@@ -12,18 +13,18 @@ enum { N_RINGS = 2, RING = 3, ROUNDS = 4, N_GIVERS = 3, GIVES = 4 };
 
 /* ---- A baton --------------------------------------------------------------------------------- */
 
-struct ring {
+struct timer_call {
         int64_t  ids[RING];
         uint32_t at;                    /* plain: handed over by the tokens */
 };
 
-struct place {
-        struct ring *ring;
+struct waitq_entry {
+        struct timer_call *ring;
         uint32_t     index;
 };
 
-static struct ring  rings[N_RINGS];
-static struct place places[N_RINGS][RING];
+static struct timer_call  rings[N_RINGS];
+static struct waitq_entry places[N_RINGS][RING];
 
 static void unpark(int64_t id)
 {
@@ -34,8 +35,8 @@ static void unpark(int64_t id)
 
 static void runner(void *arg)
 {
-        struct place *me = arg;
-        struct ring  *ring = me->ring;
+        struct waitq_entry *me = arg;
+        struct timer_call  *ring = me->ring;
 
         for (uint32_t round = 0; round < ROUNDS; round++) {
                 weft_park();
@@ -53,7 +54,7 @@ static void start_ring(uint32_t r)
 {
         rings[r].at = 0;
         for (uint32_t i = 0; i < RING; i++) {
-                places[r][i] = (struct place){ &rings[r], i };
+                places[r][i] = (struct waitq_entry){ &rings[r], i };
                 rings[r].ids[i] = sched_go(runner, &places[r][i]);
         }
         unpark(rings[r].ids[0]);

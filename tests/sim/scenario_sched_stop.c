@@ -1,4 +1,4 @@
-/* tests/sim/scenario_sched_stop.c - PROTOCOL stop: the world stops and starts in the midst of it
+/* tests/sim/scenario_sched_stop.c - PROTOCOL world: the world stops and starts in the midst of it
  * all.
  *
  * Several goroutines call weft_check, which stops the world and looks at every goroutine, thread

@@ -1,4 +1,4 @@
-/* tests/sim/scenario_scope.c - PROTOCOL scopes with the whole scheduler.
+/* tests/sim/scenario_scope.c - PROTOCOL scope-tree with the whole scheduler.
  *
  * Members sleep in a scope and in scopes within it while tokens, a deadline and cancellers, inside
  * and outside, goroutines and threads, try to end their waits. Whoever sleeps on after the strike

@@ -1,4 +1,4 @@
-/* tests/sim/scenario_scope_chan.c - PROTOCOL scopes and PROTOCOL chan: delivered or cancelled.
+/* tests/sim/scenario_scope_chan.c - PROTOCOL scope-tree and PROTOCOL chan: delivered or cancelled.
  *
  * Senders, receivers and selects on one channel, all in one scope, until a cancellation or the
  * deadline ends their waits. What calls said was sent is what calls said was received, and what is

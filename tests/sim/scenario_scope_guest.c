@@ -1,4 +1,5 @@
-/* tests/sim/scenario_scope_guest.c - PROTOCOL scopes with openers that are threads of the program.
+/* tests/sim/scenario_scope_guest.c - PROTOCOL scope-tree with openers that are threads of the
+ * program.
  *
  * A guest sleeps in its scope, with children that do the same, until a canceller of any kind or a
  * deadline strikes; or the run ends while guests wait, close, or keep their scopes open for the
@@ -236,7 +237,7 @@ static void await_run(uint32_t n)
                 w_os_sleep_until(w_os_now() + 1000);
 }
 
-static void check_kept(struct survivor *me)
+static void check_dedicated(struct survivor *me)
 {
         SIM_CHECK(weft_cancelled() == -ECANCELED, "not cancelled by the end of the run");
         SIM_CHECK(wait_for_nothing() == -ECANCELED, "a wait was not refused");
@@ -273,7 +274,7 @@ static void survive(void *arg)
                         w_os_sleep_until(w_os_now() + 1000);
         if (then == KEEPS_LONG) {
                 await_run(2);
-                check_kept(me);
+                check_dedicated(me);
         }
         close_and_ruin(&me->inner);
         close_and_ruin(&me->outer);

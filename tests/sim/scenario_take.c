@@ -45,7 +45,7 @@ static void finish_one(uint32_t i)
         struct p *pp = w_sched.all_p[i];
 
         w_lock(&w_sched.lock);
-        if (!w_take_finish_locked(pp, W_ANY_MARK)) {
+        if (!w_take_finish_locked(pp, W_ANYWHERE)) {
                 w_unlock(&w_sched.lock);
                 return;
         }
@@ -198,7 +198,7 @@ SIM_SCENARIO(take_any, "Ps are taken from whoever is outside; who lost one goes 
 
 static void fenced_first(void *arg)
 {
-        SIM_CHECK(w_sched.flag_base == W_FLAG_FENCED, "there is a membarrier");
+        SIM_CHECK(w_sched.retake_base == W_RETAKE_FENCED, "there is a membarrier");
         first(arg);
 }
 
@@ -215,12 +215,17 @@ SIM_SCENARIO(take_fenced, "the same where every entry has to pass a fence", fenc
 
 /* ---- How long it takes ----------------------------------------------------------------------- */
 
-enum { HOGS_MAX = 4, HOG_NS = 300000000, STOP_AT_MOST_NS = 5000000, GO_ON_AT_MOST_NS = 60000000 };
+enum {
+        HOGS_MAX = 4,
+        COMPUTES_NS = 300000000,
+        STOP_AT_MOST_NS = 5000000,
+        GO_ON_AT_MOST_NS = 60000000,
+};
 
 static void hog(void *arg)
 {
         (void)arg;
-        sim_work(HOG_NS);
+        sim_work(COMPUTES_NS);
 }
 
 static void hog_in_region(void *arg)
@@ -241,7 +246,7 @@ static void hog_in_short_regions(void *arg)
         enum { LONG = 1000000 };
 
         (void)arg;
-        for (int i = 0; i < HOG_NS / LONG; i++) {
+        for (int i = 0; i < COMPUTES_NS / LONG; i++) {
                 weft_block_begin();
                 sim_work(LONG);
                 weft_block_end();
@@ -346,7 +351,7 @@ static struct p *take_its(struct m *mp)
         w_unlock(&w_sched.lock);
         w_take_barrier();
         w_lock(&w_sched.lock);
-        SIM_CHECK(w_take_finish_locked(its, W_ANY_MARK), "it does not lose its P");
+        SIM_CHECK(w_take_finish_locked(its, W_ANYWHERE), "it does not lose its P");
         w_unlock(&w_sched.lock);
         w_take_end();
         return its;

@@ -1,4 +1,5 @@
-/* tests/sim/scenario_timers.c - PROTOCOL timers and PROTOCOL keeper: never early, never forgotten.
+/* tests/sim/scenario_timers.c - PROTOCOL timers and PROTOCOL timekeeper: never early, never
+ * forgotten.
  *
  * Sleepers and plain timers. A timer that is due counts as work (I10, checked at each step), so
  * that goroutines compute for longer than work may wait wherever somebody else has to see to it.

@@ -25,7 +25,7 @@ struct record {
 static struct {
         struct lock      lock;          /* class chan, as a channel's */
         struct list_node line;          /* under lock: struct record */
-        uint32_t         n_kept;        /* under lock: values for whoever comes */
+        uint32_t         n_dedicated;        /* under lock: values for whoever comes */
         uint32_t         n_taken;       /* plain: simulated threads run one at a time */
         weft_scope       scope;
 } box;
@@ -50,21 +50,21 @@ static void post(void)
                 }
         }
         if (!won)
-                box.n_kept++;
+                box.n_dedicated++;
         w_unlock(&box.lock);
         if (won)
                 w_wake_up(won);
 }
 
-static int wait_in_line(struct wait *w, struct record *r)
+static int wait_in_queue(struct wait *w, struct record *r)
 {
         uint32_t verdict;
 
         *r = (struct record){ .waiter = &w->waiter };
         w_list_init(&r->link);
         w_lock(&box.lock);
-        if (box.n_kept > 0) {
-                box.n_kept--;
+        if (box.n_dedicated > 0) {
+                box.n_dedicated--;
                 w_unlock(&box.lock);
                 return 0;
         }
@@ -86,12 +86,12 @@ static int take(int64_t patience)
 {
         struct wait   w;
         struct record r;
-        int           rc = w_wait_refused();
+        int           rc = w_call_check();
 
         if (rc < 0)
                 return rc;
         w_wait_begin(&w, patience == W_FOREVER ? W_FOREVER : w_os_now() + patience, W_CANCELLABLE);
-        rc = wait_in_line(&w, &r);
+        rc = wait_in_queue(&w, &r);
         w_wait_end(&w);
         memset(&w, 0x5a, sizeof(w));            /* what comes after it in this frame */
         memset(&r, 0x5a, sizeof(r));
@@ -139,10 +139,10 @@ static void take_foreign(void *arg)
         (void)arg;
         foreign_begin();
         for (int i = 0; i < TAKES; i++) {
-                SIM_CHECK(w_guest_begin(), "no run");
+                SIM_CHECK(w_foreign_enter(), "no run");
                 int rc = take(some_patience());
 
-                w_guest_end();
+                w_foreign_exit();
                 SIM_CHECK(rc == 0 || rc == -ETIME, "take returned %d", rc);
         }
 }
@@ -180,8 +180,8 @@ static void first(void *arg)
                 sched_join(ids[i]);
         worker_join(&thread);
         SIM_CHECK(w_list_empty(&box.line), "somebody is left in the line");
-        SIM_CHECK(box.n_taken + box.n_kept == N_POSTERS * POSTS, "%u taken, %u kept of %d",
-                  box.n_taken, box.n_kept, N_POSTERS * POSTS);
+        SIM_CHECK(box.n_taken + box.n_dedicated == N_POSTERS * POSTS, "%u taken, %u kept of %d",
+                  box.n_taken, box.n_dedicated, N_POSTERS * POSTS);
 }
 
 static void reset_box(void)
@@ -223,7 +223,7 @@ static void first_sole(void *arg)
                 ids[i] = sched_go(i ? post_some : take_patiently, NULL);
         for (int i = 0; i <= N_POSTERS; i++)
                 sched_join(ids[i]);
-        SIM_CHECK(box.n_kept == 0, "%u values are left", box.n_kept);
+        SIM_CHECK(box.n_dedicated == 0, "%u values are left", box.n_dedicated);
 }
 
 static void sole_main(void)

@@ -269,10 +269,10 @@ static void work(void *arg)
 
 static void take_some(void)
 {
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return;
         sched_take_some();
-        w_guest_end();
+        w_foreign_exit();
 }
 
 static void nothing(void *arg)

@@ -55,7 +55,7 @@ static bool has_work(const struct p *pp)
 static bool somebody_is_held(void)
 {
         W_LIST_EACH(node, &w_sched.all_m)
-                if (MEMORY(&W_CONTAINER_OF(node, struct m, all_link)->grant) == W_GRANT_WAIT)
+                if (MEMORY(&W_CONTAINER_OF(node, struct m, all_link)->grant) == W_GRANT_WAITING)
                         return true;
         return false;
 }
@@ -124,9 +124,9 @@ static void watch_news(void)
 /* From the CAS on that takes the P. */
 static bool is_without_p(struct m *mp)
 {
-        uint32_t flag = PEEK(&mp->thread, &mp->flag) & ~(uint32_t)W_FLAG_FENCED;
+        uint32_t flag = PEEK(&mp->thread, &mp->retake) & ~(uint32_t)W_RETAKE_FENCED;
 
-        return flag == W_FLAG_TAKEN || flag == W_FLAG_LOST;
+        return flag == W_RETAKE_TAKEN || flag == W_RETAKE_LOST;
 }
 
 static void check_outside(struct m *mp)
@@ -135,7 +135,7 @@ static void check_outside(struct m *mp)
         struct g            *gp = mp->curg;
 
         SIM_CHECK(gp, "I2: M%u is outside without a goroutine", me->id);
-        uint32_t as = PEEK(me, &mp->mark) & W_MARK_REGION ? G_REGION : G_RUNNING;
+        uint32_t as = PEEK(me, &mp->where) & W_IN_REGION ? G_REGION : G_RUNNING;
         uint32_t state = PEEK(me, &gp->state);
 
         SIM_CHECK(state == as || (as == G_RUNNING && state == G_PREEMPTED),
@@ -145,7 +145,7 @@ static void check_outside(struct m *mp)
         if (is_without_p(mp))
                 return;
         SIM_CHECK(mp->p && PEEK(me, &mp->p->m) == mp, "I7: M%u is outside without a P", me->id);
-        SIM_CHECK(!mp->blocked_since || PEEK(me, &mp->flag) != w_sched.flag_base,
+        SIM_CHECK(!mp->blocked_since || PEEK(me, &mp->retake) != w_sched.retake_base,
                   "M%u has a P and will say that it blocked", me->id);
         SIM_CHECK(PEEK(me, &mp->p->status) == P_RUNNING, "I9: the P of M%u has status %u", me->id,
                   PEEK(me, &mp->p->status));
@@ -172,25 +172,26 @@ static void check_m0(void)
                 return;
         SIM_CHECK(sched_work_may_wait || !m0->curg || w_g_is_main(m0->curg),
                   "m0 runs goroutine %ld", (long)m0->curg->id);
-        SIM_CHECK(w_list_empty(&m0->idle_link) || (m0->kept && !m0->p && !m0->curg),
+        SIM_CHECK(w_list_empty(&m0->idle_link) || (m0->dedicated && !m0->p && !m0->curg),
                   "m0 sleeps and has a P or a goroutine");
 }
 
 /* Who is kept sleeps for the sake of somebody. */
-static void check_kept(void)
+static void check_dedicated(void)
 {
         uint32_t n = 0;
 
-        W_LIST_EACH(node, &w_sched.kept_m) {
+        W_LIST_EACH(node, &w_sched.dedicated_m) {
                 struct m *mp = W_CONTAINER_OF(node, struct m, idle_link);
 
-                SIM_CHECK(mp->kept && (mp->is_main || mp->locked_g),
+                SIM_CHECK(mp->dedicated && (mp->is_main || mp->locked_g),
                           "M%u is kept for nobody", mp->thread.id);
                 SIM_CHECK(!mp->p && !mp->curg && !mp->next_p, "I6: M%u is kept and has a P",
                           mp->thread.id);
                 n++;
         }
-        SIM_CHECK(n == w_sched.n_kept_m, "%u Ms kept, counted %u", n, w_sched.n_kept_m);
+        SIM_CHECK(n == w_sched.n_dedicated_asleep, "%u dedicated Ms sleep, counted %u", n,
+                  w_sched.n_dedicated_asleep);
 }
 
 static void check_ms(void)
@@ -198,7 +199,7 @@ static void check_ms(void)
         uint32_t n = 0, n_idle = 0;
 
         check_m0();
-        check_kept();
+        check_dedicated();
 
         W_LIST_EACH(node, &w_sched.idle_m) {
                 struct m *mp = W_CONTAINER_OF(node, struct m, idle_link);
@@ -210,17 +211,17 @@ static void check_ms(void)
         W_LIST_EACH(node, &w_sched.all_m) {
                 struct m *mp = W_CONTAINER_OF(node, struct m, all_link);
 
-                if (w_mark_is_outside(PEEK(&mp->thread, &mp->mark)) && (mp->curg || mp->p))
+                if (w_where_is_user(PEEK(&mp->thread, &mp->where)) && (mp->curg || mp->p))
                         check_outside(mp), check_alone(mp);
                 else if (mp->curg)
                         SIM_CHECK(PEEK(&mp->thread, &mp->curg->state) != G_PREEMPTED,
                                   "M%u is held in weft's own code", mp->thread.id);
                 n++;
         }
-        if (w_sched.keeper)
-                SIM_CHECK(!w_sched.keeper->p && w_list_empty(&w_sched.keeper->idle_link),
+        if (w_sched.timekeeper)
+                SIM_CHECK(!w_sched.timekeeper->p && w_list_empty(&w_sched.timekeeper->idle_link),
                           "I6: the timekeeper M%u has a P or is in a list",
-                          w_sched.keeper->thread.id);
+                          w_sched.timekeeper->thread.id);
         if (w_sched.poller)
                 SIM_CHECK(!w_sched.poller->p && w_list_empty(&w_sched.poller->idle_link),
                           "I6: M%u is in the poller and has a P or is in a list",
@@ -272,7 +273,7 @@ static uint32_t n_leaving(void)
                 struct m *mp = W_CONTAINER_OF(node, struct m, all_link);
 
                 n += !mp->p && w_list_empty(&mp->idle_link) &&
-                     !w_m_is_officer_locked(mp);
+                     !w_m_is_event_waiter_locked(mp);
         }
         return n;
 }
@@ -295,7 +296,7 @@ static void check_unlocked(void)
         check_idle_ps();
         check_taken();
         check_globq();
-        SIM_CHECK(!sim_rings() || w_sched.n_called > 0, "the bell rings for nobody");
+        SIM_CHECK(!sim_wakeups() || w_sched.n_kicked > 0, "the bell rings for nobody");
         /* One more for a submitter that has counted itself and takes its P under the lock. */
         SIM_CHECK(MEMORY(&w_sched.n_spinning) <= MEMORY(&w_sched.n_procs) + n_leaving() + 1,
                   "I5: %u spin on %u Ps", MEMORY(&w_sched.n_spinning), MEMORY(&w_sched.n_procs));
@@ -415,7 +416,7 @@ void foreign_begin(void)
 static void take_asked(struct p *pp)
 {
         w_lock(&w_sched.lock);
-        bool taken = pp->asked && w_take_finish_locked(pp, W_ANY_MARK);
+        bool taken = pp->asked && w_take_finish_locked(pp, W_ANYWHERE);
 
         if (taken)
                 w_hand_off_unlock(pp);

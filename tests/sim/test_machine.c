@@ -150,7 +150,7 @@ static void work_under_strikes(void)
 {
         int64_t began = w_os_now();
 
-        sim_on_strike(count_strike);
+        sim_on_interrupt(count_strike);
         sim_work(10000);
         SIM_CHECK(w_os_now() - began >= 10000, "too early");
 }

@@ -21,7 +21,7 @@
 
 enum { STACK_SIZE = 64 * 1024, ROUNDS = 8 };
 
-struct place {
+struct waitq_entry {
         struct thread record;
         struct fiber  own;
         sem_t         turn;
@@ -30,8 +30,8 @@ struct place {
         pthread_t     self;
 };
 
-static struct place   places[2];
-static struct place  *here;             /* the thread that runs now; the turns order it */
+static struct waitq_entry   places[2];
+static struct waitq_entry  *here;             /* the thread that runs now; the turns order it */
 static struct fiber   hopper;
 static struct stale   found;
 static _Thread_local int variable;
@@ -64,7 +64,7 @@ W_INLINE struct thread *current(void)
 #endif
 
 /* Each thread once, before anything moves. */
-W_NOIPA static void note_place(struct place *p)
+W_NOIPA static void note_place(struct waitq_entry *p)
 {
         w_self_set(&p->record);
         w_fiber_adopt(&p->own);

@@ -32,8 +32,8 @@ static void check_pieces(const int fds[2])
         CHECK_EQ(w_os_fd_readv(fds[0], in, 2, -1), 5);
         CHECK(memcmp(a, "ab", 2) == 0 && memcmp(b, "cde", 3) == 0);
         CHECK_EQ(w_os_fd_writev(fds[1], &out[1], 1, -1), 0);
-        CHECK_EQ(w_os_fd_writev_here(fds[1], out, 3, -1), 5);
-        CHECK_EQ(w_os_fd_readv_here(fds[0], in, 2, -1), 5);
+        CHECK_EQ(w_os_fd_writev_blocking(fds[1], out, 3, -1), 5);
+        CHECK_EQ(w_os_fd_readv_blocking(fds[0], in, 2, -1), 5);
         CHECK_EQ(w_os_fd_readv(fds[0], in, 2, 0), -ESPIPE);
         CHECK_EQ(w_os_fd_writev(fds[1], out, 3, 0), -ESPIPE);
 }
@@ -45,7 +45,7 @@ static void check_broken(const int fds[2])
 
         CHECK_EQ(w_os_fd_close(fds[0]), 0);
         CHECK_EQ(w_os_fd_writev(fds[1], &out, 1, -1), -EPIPE);
-        CHECK_EQ(w_os_fd_writev_here(fds[1], &out, 1, -1), -EPIPE);
+        CHECK_EQ(w_os_fd_writev_blocking(fds[1], &out, 1, -1), -EPIPE);
         CHECK_EQ(w_os_fd_close(fds[1]), 0);
         CHECK_EQ(w_os_fd_writev(fds[1], &out, 1, -1), -EBADF);
 }
@@ -117,14 +117,14 @@ TEST(a_child_is_waited_for)
         CHECK_EQ(w_os_child_wait(pid, &status, 0), 0);
         fd = w_os_child_open(pid);
         if (fd >= 0)
-                CHECK_EQ(w_os_fd_look(fd, W_POLL_IN), 0);
+                CHECK_EQ(w_os_fd_poll(fd, W_POLL_IN), 0);
         CHECK_EQ(kill(pid, SIGKILL), 0);
         while (w_os_child_wait(pid, &status, 0) == 0)
                 test_sleep_us(100);
         CHECK(WIFSIGNALED(status));
         CHECK_EQ(w_os_child_wait(pid, &status, 0), -ECHILD);
         if (fd >= 0) {
-                CHECK(w_os_fd_look(fd, W_POLL_IN) & W_POLL_IN);
+                CHECK(w_os_fd_poll(fd, W_POLL_IN) & W_POLL_IN);
                 CHECK_EQ(w_os_fd_close(fd), 0);
         }
 }

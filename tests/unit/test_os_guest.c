@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <pthread.h>
 
-static struct w_os_guest *ended;        /* read after the join */
+static struct w_os_foreign *ended;        /* read after the join */
 static int                n_ended;
 
-static void note_end(struct w_os_guest *guest)
+static void note_end(struct w_os_foreign *guest)
 {
         ended = guest;
         n_ended++;
@@ -28,9 +28,9 @@ static void run_thread(void *(*fn)(void *), void *arg)
 
 static void *look(void *other)
 {
-        struct w_os_guest *mine = w_os_guest();
+        struct w_os_foreign *mine = w_os_foreign();
 
-        CHECK(mine != other && mine == w_os_guest());
+        CHECK(mine != other && mine == w_os_foreign());
         CHECK(!mine->scope && mine->n_shields == 0);
         mine->n_shields = 5;
         return NULL;
@@ -38,24 +38,24 @@ static void *look(void *other)
 
 TEST(every_thread_has_its_own_and_it_is_zero_at_first)
 {
-        w_os_guest()->n_shields = 7;
-        run_thread(look, w_os_guest());
-        run_thread(look, w_os_guest());
-        CHECK_EQ(w_os_guest()->n_shields, 7);
+        w_os_foreign()->n_shields = 7;
+        run_thread(look, w_os_foreign());
+        run_thread(look, w_os_foreign());
+        CHECK_EQ(w_os_foreign()->n_shields, 7);
 }
 
 static void *watch(void *where)
 {
         errno = 77;
-        CHECK_EQ(w_os_guest_watch(W_OS_OPEN_SCOPE, note_end), 0);
+        CHECK_EQ(w_os_foreign_watch(W_OS_HOOK_SCOPE, note_end), 0);
         CHECK_EQ(errno, 77);
-        *(struct w_os_guest **)where = w_os_guest();
+        *(struct w_os_foreign **)where = w_os_foreign();
         return NULL;
 }
 
 TEST(the_end_of_a_watched_thread_is_heard_of)
 {
-        struct w_os_guest *guest = NULL;
+        struct w_os_foreign *guest = NULL;
 
         run_thread(watch, &guest);
         CHECK_EQ(n_ended, 1);
@@ -65,13 +65,13 @@ TEST(the_end_of_a_watched_thread_is_heard_of)
 static void *watch_no_more(void *where)
 {
         watch(where);
-        CHECK_EQ(w_os_guest_watch(W_OS_OPEN_SCOPE, NULL), 0);
+        CHECK_EQ(w_os_foreign_watch(W_OS_HOOK_SCOPE, NULL), 0);
         return NULL;
 }
 
 TEST(the_end_of_one_that_is_not_watched_any_more_is_not)
 {
-        struct w_os_guest *guest = NULL;
+        struct w_os_foreign *guest = NULL;
 
         run_thread(watch_no_more, &guest);
         CHECK_EQ(n_ended, 0);
@@ -80,20 +80,20 @@ TEST(the_end_of_one_that_is_not_watched_any_more_is_not)
 static void *watch_both(void *where)
 {
         watch(where);
-        CHECK_EQ(w_os_guest_watch(W_OS_ATTACHED, note_end), 0);
+        CHECK_EQ(w_os_foreign_watch(W_OS_HOOK_ATTACHED, note_end), 0);
         return NULL;
 }
 
 static void *watch_the_other(void *where)
 {
         watch_both(where);
-        CHECK_EQ(w_os_guest_watch(W_OS_OPEN_SCOPE, NULL), 0);
+        CHECK_EQ(w_os_foreign_watch(W_OS_HOOK_SCOPE, NULL), 0);
         return NULL;
 }
 
 TEST(each_matter_is_watched_by_itself)
 {
-        struct w_os_guest *guest = NULL;
+        struct w_os_foreign *guest = NULL;
 
         run_thread(watch_both, &guest);
         CHECK_EQ(n_ended, 2);

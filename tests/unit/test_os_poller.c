@@ -171,7 +171,7 @@ static void *ring_later(void *arg)
 {
         (void)arg;
         w_os_sleep_until(w_os_now() + 2 * MS);
-        w_os_poller_ring(&poller);
+        w_os_poller_wake(&poller);
         return NULL;
 }
 
@@ -187,8 +187,8 @@ TEST(the_bell_ends_waits)
         CHECK_EQ(w_os_poller_wait(&poller, ev, 1, W_FOREVER), 0);
         CHECK_EQ(pthread_join(ringer, NULL), 0);
         CHECK_EQ(w_os_poller_wait(&poller, ev, 1, W_FOREVER), 0);
-        w_os_poller_ring(&poller);
-        w_os_poller_hush(&poller);
+        w_os_poller_wake(&poller);
+        w_os_poller_wake_clear(&poller);
         CHECK_EQ(w_os_poller_wait(&poller, ev, 1, w_os_now() + MS), 0);
         close_all(fds);
 }
@@ -231,9 +231,9 @@ TEST(nothing_waits_and_no_flag_changes)
         while (w_os_fd_write(pair[0], big, sizeof(big)) > 0)
                 ;
         CHECK_EQ(w_os_fd_write(pair[0], big, sizeof(big)), -EAGAIN);
-        CHECK_EQ(w_os_fd_look(fds[0], W_POLL_IN | W_POLL_OUT), W_POLL_IN);
-        CHECK_EQ(w_os_fd_look(fds[1], W_POLL_OUT), 0);
-        CHECK_EQ(w_os_fd_look(1000000, W_POLL_OUT), W_POLL_NVAL);
+        CHECK_EQ(w_os_fd_poll(fds[0], W_POLL_IN | W_POLL_OUT), W_POLL_IN);
+        CHECK_EQ(w_os_fd_poll(fds[1], W_POLL_OUT), 0);
+        CHECK_EQ(w_os_fd_poll(1000000, W_POLL_OUT), W_POLL_NVAL);
         CHECK_EQ(fcntl(fds[0], F_GETFL) & O_NONBLOCK, 0);
         CHECK_EQ(fcntl(pair[0], F_GETFL) & O_NONBLOCK, 0);
         for (int i = 0; i < 2; i++) {
@@ -300,7 +300,7 @@ TEST(sigpipe_is_taken_and_no_other)
         CHECK_EQ(pipe(fds), 0);
         CHECK_EQ(close(fds[0]), 0);
         CHECK_EQ(w_os_fd_write(fds[1], "x", 1), -EPIPE);
-        CHECK_EQ(w_os_fd_write_here(fds[1], "x", 1), -EPIPE);
+        CHECK_EQ(w_os_fd_write_blocking(fds[1], "x", 1), -EPIPE);
         sigemptyset(&pipe_only);
         sigaddset(&pipe_only, SIGPIPE);
         CHECK_EQ(pthread_sigmask(SIG_BLOCK, &pipe_only, NULL), 0);

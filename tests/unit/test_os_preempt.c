@@ -12,14 +12,14 @@
 #include <sys/auxv.h>
 
 static w_atomic_u32        n_strikes;
-static const void *volatile struck_at, *volatile struck_sp;
+static const void *volatile done_at, *volatile struck_sp;
 static volatile int        struck_why;
 static volatile bool       struck_in_handler;
 static pid_t volatile      struck_tid;
 
-static void on_strike(const struct w_os_regs *regs, enum w_os_strike why)
+static void on_preempt(const struct w_os_regs *regs, enum w_os_preempt_cause why)
 {
-        struck_at = regs->pc;
+        done_at = regs->pc;
         struck_sp = regs->sp;
         struck_why = (int)why;
         struck_in_handler = regs->in_handler;
@@ -40,7 +40,7 @@ static __attribute__((noinline)) void compute(int64_t limit_ns)
 static void begin(struct w_os_cpu_timer *timer)
 {
         w_store_rlx(&n_strikes, 0);
-        CHECK_EQ(w_os_preempt_watch(W_SIG_URG, on_strike), 0);
+        CHECK_EQ(w_os_preempt_watch(W_SIG_URG, on_preempt), 0);
         int rc = w_os_cpu_timer_make(timer, w_os_tid());
 
         if (rc == -EINVAL && test_is_emulated())
@@ -57,7 +57,7 @@ TEST(a_thread_that_computes_is_struck_once)
         compute(2000000000);
         CHECK_EQ(w_load_acq(&n_strikes), 1);
         CHECK_EQ(struck_tid, w_os_tid());
-        CHECK(struck_at);
+        CHECK(done_at);
         w_os_cpu_timer_delete(&timer);
         w_os_preempt_unwatch();
 }
@@ -81,12 +81,12 @@ TEST(what_is_sent_strikes_with_registers)
         uintptr_t here = (uintptr_t)__builtin_frame_address(0); /* ASan moves variables */
 
         w_store_rlx(&n_strikes, 0);
-        CHECK_EQ(w_os_preempt_watch(W_SIG_URG, on_strike), 0);
+        CHECK_EQ(w_os_preempt_watch(W_SIG_URG, on_preempt), 0);
         CHECK_EQ(w_os_preempt_send(w_os_tid()), 0);
         compute(2000000000);
         CHECK_EQ(w_load_acq(&n_strikes), 1);
-        CHECK_EQ(struck_why, W_STRIKE_SENT);
-        CHECK(struck_at);
+        CHECK_EQ(struck_why, W_PREEMPT_BY_SEND);
+        CHECK(done_at);
         CHECK((uintptr_t)struck_sp - here < 65536 || here - (uintptr_t)struck_sp < 65536);
         w_os_preempt_unwatch();
 }
@@ -109,7 +109,7 @@ TEST(who_is_struck_in_a_handler_is_known)
         test_skip("it delays what arrives in a handler until that is over");
 #endif
         CHECK_EQ(w_os_altstack_install(&stack), 0);
-        CHECK_EQ(w_os_preempt_watch(W_SIG_URG, on_strike), 0);
+        CHECK_EQ(w_os_preempt_watch(W_SIG_URG, on_preempt), 0);
         CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
         send_to_self(0);
         CHECK_EQ(w_load_acq(&n_strikes), 1);
@@ -145,7 +145,8 @@ static void poll_one(void *arg)
 }
 
 /* The other thread's id; it waits for something. */
-static int start_waiting(struct w_os_thread *thread, void (*fn)(void *), struct w_os_sight *sight)
+static int start_waiting(struct w_os_thread *thread, void (*fn)(void *),
+                         struct w_os_thread_state *sight)
 {
         static struct w_os_sigmask none;
 
@@ -158,13 +159,13 @@ static int start_waiting(struct w_os_thread *thread, void (*fn)(void *), struct 
         int tid = (int)w_load_acq(&tid_of_other);
 
         do {
-                int rc = w_os_sight(tid, sight);
+                int rc = w_os_thread_state(tid, sight);
 
                 if (rc < 0)
                         test_skip("the kernel does not tell what threads wait for");
                 w_os_sleep_until(w_os_now() + 1000000);
-        } while (sight->computes || w_os_use_is_ready(tid) != 0);
-        CHECK_EQ(w_os_sight(tid, sight), 0);
+        } while (sight->computes || w_os_thread_is_ready(tid) != 0);
+        CHECK_EQ(w_os_thread_state(tid, sight), 0);
         return tid;
 }
 
@@ -177,10 +178,10 @@ static void finish(struct w_os_thread *thread)
 TEST(a_read_goes_on_after_a_signal)
 {
         struct w_os_thread thread;
-        struct w_os_sight  sight;
+        struct w_os_thread_state  sight;
 
         w_store_rlx(&n_strikes, 0);
-        CHECK_EQ(w_os_preempt_watch(W_SIG_URG, on_strike), 0);
+        CHECK_EQ(w_os_preempt_watch(W_SIG_URG, on_preempt), 0);
         int tid = start_waiting(&thread, read_one, &sight);
 
         CHECK(!sight.computes && sight.goes_on && sight.pc && sight.sp);
@@ -197,7 +198,7 @@ TEST(a_read_goes_on_after_a_signal)
 TEST(a_poll_would_not_go_on)
 {
         struct w_os_thread thread;
-        struct w_os_sight  sight;
+        struct w_os_thread_state  sight;
         int                tid = start_waiting(&thread, poll_one, &sight);
 
         CHECK(!sight.computes && !sight.goes_on && sight.pc && sight.sp);
@@ -207,11 +208,11 @@ TEST(a_poll_would_not_go_on)
 
 TEST(who_computes_is_seen_to)
 {
-        struct w_os_sight sight;
+        struct w_os_thread_state sight;
 
-        if (w_os_sight(w_os_tid(), &sight) == 0)
+        if (w_os_thread_state(w_os_tid(), &sight) == 0)
                 CHECK(sight.computes || sight.pc);      /* it is in the call that asks */
-        CHECK(w_os_sight(1 << 29, &sight) < 0);
+        CHECK(w_os_thread_state(1 << 29, &sight) < 0);
         CHECK(w_os_signal_is_blocked(1 << 29, W_SIG_URG) < 0);
 }
 
@@ -266,13 +267,13 @@ TEST(code_is_found_without_the_linker)
 
 TEST(where_locks_of_the_system_may_be_held_nobody_is)
 {
-        CHECK_EQ(w_os_preempt_watch(W_SIG_URG, on_strike), 0);
-        CHECK(!w_os_may_hold_at(dlsym(RTLD_DEFAULT, "qsort")));
-        CHECK(!w_os_may_hold_at(dlsym(RTLD_DEFAULT, "malloc")));
-        CHECK(!w_os_may_hold_at((const void *)getauxval(AT_SYSINFO_EHDR)) ||
+        CHECK_EQ(w_os_preempt_watch(W_SIG_URG, on_preempt), 0);
+        CHECK(!w_os_is_safepoint(dlsym(RTLD_DEFAULT, "qsort")));
+        CHECK(!w_os_is_safepoint(dlsym(RTLD_DEFAULT, "malloc")));
+        CHECK(!w_os_is_safepoint((const void *)getauxval(AT_SYSINFO_EHDR)) ||
               !getauxval(AT_SYSINFO_EHDR));
 #if !defined(W_ASAN) && !defined(W_TSAN)        /* whose allocator may be the program's own text */
-        CHECK(w_os_may_hold_at((const void *)(uintptr_t)compute));
+        CHECK(w_os_is_safepoint((const void *)(uintptr_t)compute));
 #endif
         w_os_preempt_unwatch();
 }
@@ -287,9 +288,9 @@ TEST(a_timer_that_was_never_made_does_nothing)
 
 TEST(no_watch_with_a_signal_that_cannot_be_caught)
 {
-        CHECK_EQ(w_os_preempt_watch(SIGKILL, on_strike), -EINVAL);
-        CHECK_EQ(w_os_preempt_watch(0, on_strike), -EINVAL);
-        CHECK_EQ(w_os_preempt_watch(65, on_strike), -EINVAL);
+        CHECK_EQ(w_os_preempt_watch(SIGKILL, on_preempt), -EINVAL);
+        CHECK_EQ(w_os_preempt_watch(0, on_preempt), -EINVAL);
+        CHECK_EQ(w_os_preempt_watch(65, on_preempt), -EINVAL);
 }
 
 static volatile sig_atomic_t n_own;
@@ -305,7 +306,7 @@ TEST(what_somebody_sends_goes_to_the_handler_before)
         struct sigaction own = { .sa_handler = on_own }, after;
 
         CHECK_EQ(sigaction(SIGURG, &own, NULL), 0);
-        CHECK_EQ(w_os_preempt_watch(SIGURG, on_strike), 0);
+        CHECK_EQ(w_os_preempt_watch(SIGURG, on_preempt), 0);
         CHECK(w_os_preempt_is_watched());
         CHECK_EQ(raise(SIGURG), 0);
         CHECK_EQ(n_own, 1);

@@ -65,12 +65,12 @@ static void expect(const char *list, bool in_turn, const char *order)
         find(&f, list);
         struct addrs as = { .list = f.ais, .in_turn = in_turn,
                             .turn = in_turn ? w_os_lookup_family(f.ais) : W_OS_IP4 };
-        uint32_t     n = w_addrs_left(&as);
+        uint32_t     n = w_addrs_remaining(&as);
 
         CHECK_EQ(n, (strlen(list) + 1) / 3);
         for (uint32_t i = 0; i < n; i++) {
                 CHECK(w_addrs_next(&as, &addr));
-                CHECK_EQ(w_addrs_left(&as), n - 1 - i);
+                CHECK_EQ(w_addrs_remaining(&as), n - 1 - i);
                 if (i > 0)
                         tried[3 * i - 1] = ' ';
                 write_one(tried + 3 * i, &addr);

@@ -81,7 +81,7 @@ TEST(the_earliest_deadline_is_inherited)
 
         CHECK_EQ(b->least_deadline, now + 500000000000);
         CHECK_EQ(c->least_deadline, now + 500000000000);
-        CHECK_EQ(w_scope_struck(c), 0);
+        CHECK_EQ(w_scope_done(c), 0);
         leave(c);
         leave(b);
         CHECK_EQ(a->least_deadline, now + 1000000000000);
@@ -97,14 +97,14 @@ TEST(a_strike_reaches_everything_below_and_nothing_else)
         struct scope *right = enter(2, 1, W_FOREVER);
         struct scope *low = enter(3, 1, W_FOREVER);
 
-        w_scope_strike(right, 0);
-        CHECK_EQ(w_scope_struck(low), -ECANCELED);
-        CHECK_EQ(w_scope_struck(right), -ECANCELED);
-        CHECK_EQ(w_scope_struck(left), 0);
-        CHECK_EQ(w_scope_struck(root), 0);
+        w_scope_cancel_tree(right, 0);
+        CHECK_EQ(w_scope_done(low), -ECANCELED);
+        CHECK_EQ(w_scope_done(right), -ECANCELED);
+        CHECK_EQ(w_scope_done(left), 0);
+        CHECK_EQ(w_scope_done(root), 0);
         CHECK_EQ(w_scope_status(low), 0);
-        w_scope_strike(root, 0);
-        CHECK_EQ(w_scope_struck(left), -ECANCELED);
+        w_scope_cancel_tree(root, 0);
+        CHECK_EQ(w_scope_done(left), -ECANCELED);
         CHECK_EQ(w_scope_status(left), 0);
         CHECK_EQ(w_scope_status(right), -ECANCELED);
 }
@@ -113,10 +113,10 @@ TEST(a_scope_opened_below_a_struck_one_is_struck)
 {
         struct scope *a = enter(0, 0, W_FOREVER);
 
-        w_scope_strike(a, 0);
+        w_scope_cancel_tree(a, 0);
         struct scope *b = enter(1, 0, W_FOREVER);
 
-        CHECK_EQ(w_scope_struck(b), -ECANCELED);
+        CHECK_EQ(w_scope_done(b), -ECANCELED);
         CHECK_EQ(w_scope_child_begin(b), -ECANCELED);
 }
 
@@ -129,8 +129,8 @@ TEST(a_shield_makes_a_tree_of_its_own)
 
         CHECK_EQ(colds[0].n_shields, 0);
         CHECK(!b->parent && b->outer == a);
-        w_scope_strike(a, 0);
-        CHECK_EQ(w_scope_struck(b), 0);
+        w_scope_cancel_tree(a, 0);
+        CHECK_EQ(w_scope_done(b), 0);
         colds[0].n_shields = 1;            /* begun within, and not ended */
         leave(b);
         CHECK_EQ(colds[0].n_shields, 3);
@@ -141,17 +141,17 @@ TEST(the_earlier_strike_counts)
 {
         struct scope *late = enter(0, 0, w_os_now() + 3600000000000);
 
-        w_scope_strike(late, 0);
-        CHECK_EQ(w_scope_struck(late), -ECANCELED);
+        w_scope_cancel_tree(late, 0);
+        CHECK_EQ(w_scope_done(late), -ECANCELED);
         late->deadline = late->least_deadline = w_os_now();     /* and now it passes */
-        CHECK_EQ(w_scope_struck(late), -ECANCELED);
+        CHECK_EQ(w_scope_done(late), -ECANCELED);
         CHECK_EQ(w_scope_status(late), -ECANCELED);
         leave(late);
 
         struct scope *past = enter(1, 0, w_os_now());
 
-        w_scope_strike(past, 0);
-        CHECK_EQ(w_scope_struck(past), -ETIMEDOUT);
+        w_scope_cancel_tree(past, 0);
+        CHECK_EQ(w_scope_done(past), -ETIMEDOUT);
         CHECK_EQ(w_scope_status(past), -ETIMEDOUT);
         leave(past);
         CHECK_EQ(past->last_status, -ETIMEDOUT);
@@ -165,8 +165,8 @@ TEST(members_are_woken_once)
         begin_wait(&asleep, s, W_VERDICT_PARKED);
         begin_wait(&early, s, W_VERDICT_ARMING);
         begin_wait(&lost, s, W_VERDICT_TIMEOUT);
-        w_scope_strike(s, 0);
-        w_scope_strike(s, 0);
+        w_scope_cancel_tree(s, 0);
+        w_scope_cancel_tree(s, 0);
         check_word(&asleep, W_VERDICT_CANCELED);
         check_word(&early, W_VERDICT_CANCELED);
         check_word(&lost, W_VERDICT_TIMEOUT);
@@ -184,7 +184,7 @@ TEST(who_comes_after_the_strike_is_claimed_by_itself)
         struct scope *s = enter(0, 0, W_FOREVER);
         struct wait   w;
 
-        w_scope_strike(s, 0);
+        w_scope_cancel_tree(s, 0);
         begin_wait(&w, s, W_VERDICT_ARMING);
         check_word(&w, W_VERDICT_CANCELED);
         w_scope_unlist(s, &w);
@@ -214,10 +214,10 @@ TEST(the_first_error_is_kept)
 {
         struct scope *s = enter(0, 0, W_FOREVER);
 
-        w_scope_strike(s, 0);
+        w_scope_cancel_tree(s, 0);
         CHECK_EQ(s->first_error, 0);
-        w_scope_strike(s, -5);
-        w_scope_strike(s, 7);
+        w_scope_cancel_tree(s, -5);
+        w_scope_cancel_tree(s, 7);
         CHECK_EQ(s->first_error, -5);
         leave(s);
 }
@@ -230,15 +230,15 @@ TEST(a_guest_has_a_seat_of_its_own)
         struct scope *b = enter_as_guest(1, W_FOREVER);
         struct scope *of_goroutine = enter(2, 0, W_FOREVER);
 
-        CHECK(w_os_guest()->scope == b && b->parent == a && !a->parent);
+        CHECK(w_os_foreign()->scope == b && b->parent == a && !a->parent);
         CHECK(gs[0].scope == of_goroutine && !of_goroutine->outer);
         CHECK(w_scope_current(NULL) == b);
-        w_os_guest()->n_shields++;
+        w_os_foreign()->n_shields++;
         CHECK(!w_scope_current(NULL));
-        w_os_guest()->n_shields--;
+        w_os_foreign()->n_shields--;
         leave(b);
         leave(a);
-        CHECK(!w_os_guest()->scope && !w_scope_current(NULL));
+        CHECK(!w_os_foreign()->scope && !w_scope_current(NULL));
 }
 
 TEST(the_end_of_a_run_leaves_nothing_of_goroutines_in_a_guests_scope)
@@ -258,13 +258,13 @@ TEST(the_end_of_a_run_leaves_nothing_of_goroutines_in_a_guests_scope)
         check_word(&asleep, W_VERDICT_PARKED);
         check_word(&told, W_VERDICT_SHUTDOWN);
         CHECK(inner->members.next == &told.member && inner->parent == outer);
-        CHECK_EQ(w_scope_struck(inner), -ECANCELED);
-        CHECK_EQ(w_scope_struck(of_goroutine), 0);
+        CHECK_EQ(w_scope_done(inner), -ECANCELED);
+        CHECK_EQ(w_scope_done(of_goroutine), 0);
         CHECK_EQ(inner->n_running, 0);
         CHECK(inner->has_dropped && !outer->has_dropped);
         w_scope_unlist(inner, &told);
         leave(inner);
-        CHECK(w_os_guest()->scope == outer && w_list_empty(&outer->children));
+        CHECK(w_os_foreign()->scope == outer && w_list_empty(&outer->children));
         w_scopes_run_ended();                   /* of the next run */
         CHECK_EQ(w_scope_status(outer), -ECANCELED);
         leave(outer);
@@ -282,7 +282,7 @@ TEST(the_end_of_a_run_wakes_who_closes)
         CHECK(is_woken(&closer));
         w_scopes_run_ended();                   /* a second wake would be fatal */
         CHECK(s->has_dropped);
-        CHECK_EQ(w_scope_struck(s), -ETIMEDOUT);        /* which came first */
+        CHECK_EQ(w_scope_done(s), -ETIMEDOUT);        /* which came first */
         leave(s);
 }
 
@@ -292,6 +292,6 @@ TEST(the_end_of_a_run_does_not_concern_scopes_of_goroutines)
 
         run_in(1, s);
         w_scopes_run_ended();
-        CHECK_EQ(w_scope_struck(s), 0);
+        CHECK_EQ(w_scope_done(s), 0);
         CHECK_EQ(s->n_running, 1);
 }

@@ -145,33 +145,33 @@ static void begin_alarms(void)
         w_store_rlx(&w_sched.n_p, 1);
         w_store_rlx(&w_sched.n_procs, 1);
         w_timers_init(&lone_p.timers);
-        w_alarms_init();
+        w_lazytimers_init();
         n_rung = 0;
 }
 
 static void end_alarms(void)
 {
-        w_alarms_destroy();
+        w_lazytimers_destroy();
         w_timers_free(&lone_p.timers);
 }
 
-static void ring(const struct ring *r)
+static void ring(const struct timer_call *r)
 {
         CHECK(r->arg == &n_rung);
         last_due = r->due;
         n_rung++;
 }
 
-static void hold(struct alarm *a, struct ring *r)
+static void hold(struct lazytimer *a, struct timer_call *r)
 {
         r->call = ring;
         r->arg = a->arg;
 }
 
-static struct alarm *new_alarm(int64_t period)
+static struct lazytimer *new_lazytimer(int64_t period)
 {
-        struct alarm like = { .arg = &n_rung, .period = period, .hold = hold };
-        struct alarm *a = w_alarm_new(&like);
+        struct lazytimer like = { .arg = &n_rung, .period = period, .hold = hold };
+        struct lazytimer *a = w_lazytimer_new(&like);
 
         CHECK(a != NULL);
         return a;
@@ -187,9 +187,9 @@ static int rung_at(int64_t now)
 TEST(periods_that_were_missed_are_skipped)
 {
         begin_alarms();
-        struct alarm *a = new_alarm(10);
+        struct lazytimer *a = new_lazytimer(10);
 
-        CHECK_EQ(w_alarm_set(a, 10), 0);
+        CHECK_EQ(w_lazytimer_set(a, 10), 0);
         CHECK_EQ(rung_at(9), 0);
         CHECK_EQ(rung_at(10), 1);
         CHECK_EQ(last_due, 10);
@@ -199,7 +199,7 @@ TEST(periods_that_were_missed_are_skipped)
         CHECK_EQ(rung_at(59), 0);
         CHECK_EQ(rung_at(60), 1);
         CHECK_EQ(last_due, 60);
-        CHECK(w_alarm_stop(a));
+        CHECK(w_lazytimer_stop(a));
         CHECK_EQ(rung_at(1000), 0);
         end_alarms();
 }
@@ -207,14 +207,14 @@ TEST(periods_that_were_missed_are_skipped)
 TEST(an_enormous_period_overflows_nothing)
 {
         begin_alarms();
-        struct alarm *a = new_alarm(W_FOREVER);
+        struct lazytimer *a = new_lazytimer(W_FOREVER);
 
-        CHECK_EQ(w_alarm_set(a, 5), 0);
+        CHECK_EQ(w_lazytimer_set(a, 5), 0);
         CHECK_EQ(rung_at(5), 1);
         CHECK_EQ(rung_at(W_FOREVER >> 4), 0);
-        CHECK_EQ(w_alarm_set(a, W_FOREVER), 1);
+        CHECK_EQ(w_lazytimer_set(a, W_FOREVER), 1);
         CHECK_EQ(rung_at(W_FOREVER >> 4), 0);
-        CHECK(w_alarm_stop(a));
+        CHECK(w_lazytimer_stop(a));
         end_alarms();
 }
 
@@ -222,14 +222,14 @@ TEST(an_enormous_period_overflows_nothing)
 TEST(setting_anew_moves_the_time)
 {
         begin_alarms();
-        struct alarm *a = new_alarm(W_FOREVER);
+        struct lazytimer *a = new_lazytimer(W_FOREVER);
 
-        CHECK_EQ(w_alarm_set(a, 100), 0);
-        CHECK_EQ(w_alarm_set(a, 200), 1);
+        CHECK_EQ(w_lazytimer_set(a, 100), 0);
+        CHECK_EQ(w_lazytimer_set(a, 200), 1);
         CHECK_EQ(w_timers_next_at(&lone_p.timers), 100);
         CHECK_EQ(rung_at(150), 0);
         CHECK_EQ(w_timers_next_at(&lone_p.timers), 200);
-        CHECK_EQ(w_alarm_set(a, 120), 1);
+        CHECK_EQ(w_lazytimer_set(a, 120), 1);
         CHECK_EQ(w_timers_next_at(&lone_p.timers), 120);
         CHECK_EQ(rung_at(119), 0);
         CHECK_EQ(rung_at(120), 1);
@@ -239,18 +239,18 @@ TEST(setting_anew_moves_the_time)
 TEST(a_stopped_alarm_stays_in_the_heap_and_can_be_set_again)
 {
         begin_alarms();
-        struct alarm *a = new_alarm(W_FOREVER);
+        struct lazytimer *a = new_lazytimer(W_FOREVER);
 
-        CHECK(!w_alarm_stop(a));
-        CHECK_EQ(w_alarm_set(a, 100), 0);
-        CHECK(w_alarm_stop(a));
-        CHECK(!w_alarm_stop(a));
+        CHECK(!w_lazytimer_stop(a));
+        CHECK_EQ(w_lazytimer_set(a, 100), 0);
+        CHECK(w_lazytimer_stop(a));
+        CHECK(!w_lazytimer_stop(a));
         CHECK_EQ(lone_p.timers.heap.n, 1);
         CHECK_EQ(w_load_rlx(&lone_p.timers.n_dead), 1);
-        CHECK_EQ(w_alarm_set(a, 100), 0);
+        CHECK_EQ(w_lazytimer_set(a, 100), 0);
         CHECK_EQ(w_load_rlx(&lone_p.timers.n_dead), 0);
         CHECK_EQ(rung_at(100), 1);
-        CHECK(w_alarm_stop(a));
+        CHECK(w_lazytimer_stop(a));
         CHECK_EQ(rung_at(W_FOREVER), 0);
         CHECK_EQ(lone_p.timers.heap.n, 0);
         CHECK_EQ(w_load_rlx(&lone_p.timers.n_dead), 0);
@@ -260,18 +260,18 @@ TEST(a_stopped_alarm_stays_in_the_heap_and_can_be_set_again)
 /* However many are set and stopped, the heap holds no more than a few dead ones. */
 TEST(dead_alarms_are_swept_and_their_records_reused)
 {
-        struct alarm *kept[50];
+        struct lazytimer *kept[50];
 
         begin_alarms();
         for (int i = 0; i < 50; i++) {
-                kept[i] = new_alarm(W_FOREVER);
-                CHECK_EQ(w_alarm_set(kept[i], 100 + i), 0);
+                kept[i] = new_lazytimer(W_FOREVER);
+                CHECK_EQ(w_lazytimer_set(kept[i], 100 + i), 0);
         }
         for (int i = 0; i < 100 * N_TIMERS; i++) {
-                struct alarm *a = new_alarm(W_FOREVER);
+                struct lazytimer *a = new_lazytimer(W_FOREVER);
 
-                CHECK_EQ(w_alarm_set(a, 100 + i % 77), 0);
-                w_alarm_free(a);
+                CHECK_EQ(w_lazytimer_set(a, 100 + i % 77), 0);
+                w_lazytimer_free(a);
                 CHECK(lone_p.timers.heap.n < 200);
         }
         CHECK_EQ(rung_at(W_FOREVER >> 4), 50);
@@ -282,15 +282,15 @@ TEST(dead_alarms_are_swept_and_their_records_reused)
 /* Also if nobody sets one any more. */
 TEST(stopping_many_sweeps)
 {
-        static struct alarm *many[4 * N_TIMERS];
+        static struct lazytimer *many[4 * N_TIMERS];
 
         begin_alarms();
         for (int i = 0; i < 4 * N_TIMERS; i++) {
-                many[i] = new_alarm(W_FOREVER);
-                CHECK_EQ(w_alarm_set(many[i], 100 + i % 77), 0);
+                many[i] = new_lazytimer(W_FOREVER);
+                CHECK_EQ(w_lazytimer_set(many[i], 100 + i % 77), 0);
         }
         for (int i = 0; i < 4 * N_TIMERS; i++)
-                CHECK(w_alarm_stop(many[i]));
+                CHECK(w_lazytimer_stop(many[i]));
         CHECK(lone_p.timers.heap.n < 2 * N_TIMERS);
         end_alarms();
 }

@@ -15,29 +15,29 @@
 enum { MS = 1000000, WINDOW_NS = 10 * MS };
 
 static struct m     me;
-static struct watch w;
+static struct sample w;
 
 static void begin(void)
 {
-        int fd = w_os_use_open(w_os_tid());
+        int fd = w_os_cpu_usage_open(w_os_tid());
 
         if (fd < 0)
                 test_skip("no schedstat in /proc");
-        w_os_use_close(fd);
+        w_os_cpu_usage_close(fd);
         w_store_rlx(&me.tid, (uint32_t)w_os_tid());
         w_sched.config.preempt = WEFT_PREEMPT_ALL;
         w.m = &me;
-        w_verdict_forget(&w, w_os_now());
+        w_activity_forget(&w, w_os_now());
 }
 
 static int64_t run_time(void)
 {
-        struct w_os_use use = { 0 };
-        int             fd = w_os_use_open(w_os_tid());
-        int             rc = fd < 0 ? fd : w_os_use_read(fd, &use);
+        struct w_os_cpu_usage use = { 0 };
+        int             fd = w_os_cpu_usage_open(w_os_tid());
+        int             rc = fd < 0 ? fd : w_os_cpu_usage_read(fd, &use);
 
         if (fd >= 0)
-                w_os_use_close(fd);
+                w_os_cpu_usage_close(fd);
         if (rc < 0)
                 test_skip("the kernel keeps no such figures");
         return use.run;
@@ -50,46 +50,46 @@ static void compute(int64_t ns)
 }
 
 /* The rest of a window, without running. */
-static enum absence judge(void)
+static enum activity judge(void)
 {
         w_os_sleep_until(w.base_at + WINDOW_NS);
-        w_verdict_update(&w, w_os_now());
+        w_activity_update(&w, w_os_now());
         return w.verdict;
 }
 
 TEST(what_was_run_before_a_late_round_counts)
 {
         begin();
-        w_verdict_update(&w, w_os_now());
+        w_activity_update(&w, w_os_now());
         compute(4 * MS);
-        w_verdict_rebase(&w, w_os_now());
-        CHECK_EQ(w.verdict, W_IS_NOT_KNOWN_YET);
+        w_activity_rebase(&w, w_os_now());
+        CHECK_EQ(w.verdict, W_ACTIVITY_NOT_YET);
         w_os_sleep_until(w_os_now() + MS);      /* the kernel is asked once in that time */
-        w_verdict_update(&w, w_os_now());
+        w_activity_update(&w, w_os_now());
         compute(MS + MS / 2);
-        CHECK_EQ(judge(), W_IS_HOG);
-        w_verdict_rebase(&w, w_os_now());
-        CHECK_EQ(w.verdict, W_IS_HOG);
-        w_verdict_end(&me);
+        CHECK_EQ(judge(), W_ACTIVITY_RUNNING);
+        w_activity_rebase(&w, w_os_now());
+        CHECK_EQ(w.verdict, W_ACTIVITY_RUNNING);
+        w_activity_end(&me);
 }
 
 TEST(what_was_run_at_another_place_does_not)
 {
         begin();
-        w_verdict_update(&w, w_os_now());
+        w_activity_update(&w, w_os_now());
         compute(6 * MS);
-        w_verdict_forget(&w, w_os_now());
+        w_activity_forget(&w, w_os_now());
         w_os_sleep_until(w_os_now() + MS);
-        w_verdict_update(&w, w_os_now());
-        CHECK_EQ(judge(), W_IS_STARVED);
-        w_verdict_end(&me);
+        w_activity_update(&w, w_os_now());
+        CHECK_EQ(judge(), W_ACTIVITY_STARVED);
+        w_activity_end(&me);
 }
 
 TEST(a_window_that_ends_is_told)
 {
         begin();
-        CHECK_EQ(w_verdict_next(&w), W_FOREVER);
-        w_verdict_update(&w, w_os_now());
-        CHECK_EQ(w_verdict_next(&w), w.base_at + WINDOW_NS);
-        w_verdict_end(&me);
+        CHECK_EQ(w_activity_next(&w), W_FOREVER);
+        w_activity_update(&w, w_os_now());
+        CHECK_EQ(w_activity_next(&w), w.base_at + WINDOW_NS);
+        w_activity_end(&me);
 }

@@ -25,7 +25,7 @@ static void pass(const char *windows)
 TEST(a_thread_that_is_not_wefts_is_paused)
 {
 #if defined(W_WINDOWS)
-        uint64_t *state = &w_os_guest()->window_rand;
+        uint64_t *state = &w_os_foreign()->window_rand;
 
         CHECK(!w_self());
         pass("there,nowhere");
@@ -50,7 +50,7 @@ TEST(a_thread_of_wefts_is_paused)
         pass("here");
         w_self_set(NULL);
         CHECK(self.window_rand != 0);
-        CHECK_EQ(w_os_guest()->window_rand, 0);
+        CHECK_EQ(w_os_foreign()->window_rand, 0);
 #else
         test_skip("no race windows in this build");
 #endif

@@ -63,7 +63,7 @@ struct ex_loc {
 struct ex_thread {
         struct fiber   fiber;
         struct thread  own;
-        struct w_os_guest guest;
+        struct w_os_foreign foreign;
         struct thread *self;            /* what w_self() answers: own, unless the scenario says */
         int            id;
         const char    *name;
@@ -118,7 +118,7 @@ struct explorer {
         struct fiber     main;
         struct thread    main_own;
         struct thread   *main_self;     /* in setup and check */
-        struct w_os_guest main_guest;
+        struct w_os_foreign main_foreign;
         struct ex_thread threads[W_EXPLORE_THREADS];
         struct ex_loc    locs[EX_LOCS];
         struct ex_store  stores[EX_STORES];

@@ -51,9 +51,9 @@ int w_os_tid(void)
 }
 
 /* No scenario opens a scope on a thread: it is as it was made, in every execution. */
-struct w_os_guest *w_os_guest(void)
+struct w_os_foreign *w_os_foreign(void)
 {
-        return w_ex.cur ? &w_ex.cur->guest : &w_ex.main_guest;
+        return w_ex.cur ? &w_ex.cur->foreign : &w_ex.main_foreign;
 }
 
 void w_os_yield(void)

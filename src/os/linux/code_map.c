@@ -1,13 +1,13 @@
 /* os/linux/code_map.c - which addresses are code, and whose. Contract: os/os.h.
  *
- * Called by   sched/run/run.c, dump.c (learn), backtrace.c, frames.c.
+ * Called by   sched/run/run.c, dump.c (learn), calls.c, frames.c.
  *
  * What the linker has loaded is learnt when a run begins and before each dump, and kept: who asks
  * takes no lock, because the monitor must not wait for a thread that blocks with the linker's. An
  * object that was unloaded stays known; what is told of a place in it may be wrong, so code is read
  * by a call of the kernel's, which fails where there is none any more.
  *
- * PROTOCOL code
+ * PROTOCOL code-map
  *
  * Goal      anyone may look at what is known while it grows.
  * Parties   learner, one at a time; those who look.

@@ -24,14 +24,14 @@ static int open_file_of(int tid, const char *file)
         return w_file_open(path);
 }
 
-int w_os_use_open(int tid)
+int w_os_cpu_usage_open(int tid)
 {
         return open_file_of(tid, "schedstat");
 }
 
 /* "run wait slices", the first two in ns. A kernel that keeps no such figures says 0 throughout;
  * of a thread that is young run and wait may be, slices not. */
-int w_os_use_read(int fd, struct w_os_use *out)
+int w_os_cpu_usage_read(int fd, struct w_os_cpu_usage *out)
 {
         char text[96];
         int  n = w_file_read_at_start(fd, text, sizeof(text));
@@ -48,13 +48,13 @@ int w_os_use_read(int fd, struct w_os_use *out)
         return slices > 0 ? 0 : -EOPNOTSUPP;
 }
 
-void w_os_use_close(int fd)
+void w_os_cpu_usage_close(int fd)
 {
         w_file_close(fd);
 }
 
 /* "tid (name) letter ...". The name may hold anything, brackets too. */
-int w_os_use_is_ready(int tid)
+int w_os_thread_is_ready(int tid)
 {
         char text[512];
         int  fd = open_file_of(tid, "stat");

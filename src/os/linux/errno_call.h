@@ -6,8 +6,8 @@
  * errno left as it was found. W_SYS_AT does the same behind an injection point. Both are macros,
  * because the expression may only be evaluated if no failure is injected.
  *
- * W_KERNEL makes a call without libc, on paths that are in a hurry; a sanitizer has to see the call
- * of libc that stands beside it.
+ * W_SYSCALL makes a call without libc, on paths that are in a hurry; a sanitizer has to see the
+ * call of libc that stands beside it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,10 +38,10 @@
 })
 
 #if defined(W_ASAN) || defined(W_TSAN)
-#define W_KERNEL(expr, number, a, b, c, d) W_SYS(expr)
+#define W_SYSCALL(expr, number, a, b, c, d) W_SYS(expr)
 #else
-#define W_KERNEL(expr, number, a, b, c, d)                                                      \
-        w_kernel_call((number), (intptr_t)(a), (intptr_t)(b), (intptr_t)(c), (intptr_t)(d))
+#define W_SYSCALL(expr, number, a, b, c, d)                                                      \
+        w_syscall((number), (intptr_t)(a), (intptr_t)(b), (intptr_t)(c), (intptr_t)(d))
 #endif
 
 #endif

@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-int w_os_fd_look(int fd, uint32_t events)
+int w_os_fd_poll(int fd, uint32_t events)
 {
         struct pollfd pfd = { .fd = fd, .events = (short)events };
         int           rc;
@@ -84,17 +84,17 @@ int w_os_fd_is_tcp(int fd)
 /* What lies between the socket and TCP (TCP_ULP: TLS in the kernel) reads by records, and says of
  * each what it is in a control message. There is no room for one, so that the message's flags tell
  * of it, as of anything else that is out of the ordinary. */
-intptr_t w_os_fd_read_tcp(int fd, void *buf, size_t n, bool *dry)
+intptr_t w_os_fd_read_tcp(int fd, void *buf, size_t n, bool *drained)
 {
         struct iovec  vec = { buf, n };
         struct msghdr msg = { .msg_iov = &vec, .msg_iovlen = 1 };
         intptr_t      rc;
 
         do
-                rc = W_KERNEL(recvmsg(fd, &msg, MSG_DONTWAIT), SYS_recvmsg, fd, &msg, MSG_DONTWAIT,
+                rc = W_SYSCALL(recvmsg(fd, &msg, MSG_DONTWAIT), SYS_recvmsg, fd, &msg, MSG_DONTWAIT,
                               0);
         while (rc == -EINTR);
-        *dry = rc > 0 && (size_t)rc < n && msg.msg_flags == 0;
+        *drained = rc > 0 && (size_t)rc < n && msg.msg_flags == 0;
         return rc;
 }
 
@@ -133,12 +133,12 @@ static intptr_t send_now(int fd, const void *buf, size_t n)
         intptr_t rc;
 
         do
-                rc = W_KERNEL(send(fd, buf, n, HOW), SYS_sendto, fd, buf, n, HOW);
+                rc = W_SYSCALL(send(fd, buf, n, HOW), SYS_sendto, fd, buf, n, HOW);
         while (rc == -EINTR);
         return rc;
 }
 
-static intptr_t send_here(int fd, const void *buf, size_t n)
+static intptr_t send_blocking(int fd, const void *buf, size_t n)
 {
         intptr_t rc;
 
@@ -164,10 +164,10 @@ intptr_t w_os_fd_write(int fd, const void *buf, size_t n)
         return rc == -ENOSYS ? -EOPNOTSUPP : rc;
 }
 
-intptr_t w_os_fd_write_here(int fd, const void *buf, size_t n)
+intptr_t w_os_fd_write_blocking(int fd, const void *buf, size_t n)
 {
         struct quiet quiet;
-        intptr_t     rc = send_here(fd, buf, n);
+        intptr_t     rc = send_blocking(fd, buf, n);
 
         if (rc != -ENOTSOCK)
                 return rc;
@@ -200,7 +200,7 @@ intptr_t w_os_fd_readv(int fd, const struct iovec *v, int n, int64_t at)
         return believed(readv_with(fd, v, n, at, RWF_NOWAIT));
 }
 
-intptr_t w_os_fd_readv_here(int fd, const struct iovec *v, int n, int64_t at)
+intptr_t w_os_fd_readv_blocking(int fd, const struct iovec *v, int n, int64_t at)
 {
         return readv_with(fd, v, n, at, 0);     /* libc does without the call if it must */
 }
@@ -245,7 +245,7 @@ intptr_t w_os_fd_writev(int fd, const struct iovec *v, int n, int64_t at)
         return rc == -ENOSYS ? -EOPNOTSUPP : rc;
 }
 
-intptr_t w_os_fd_writev_here(int fd, const struct iovec *v, int n, int64_t at)
+intptr_t w_os_fd_writev_blocking(int fd, const struct iovec *v, int n, int64_t at)
 {
         return writev_with(fd, v, n, at, true);
 }

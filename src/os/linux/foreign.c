@@ -1,6 +1,6 @@
 /* os/linux/foreign.c - what weft keeps for threads of the program's own. Contract: os/os.h.
  *
- * Initial-exec like the word in self.c, so that no first access allocates. The end of a thread is
+ * Initial-exec like the word in tls.c, so that no first access allocates. The end of a thread is
  * heard of through a key of libc's, whose value is set only while it is to be heard of: a thread
  * that owes nothing may end after the library was unloaded.
  *
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-static __attribute__((tls_model("initial-exec"))) _Thread_local struct w_os_guest guest;
+static __attribute__((tls_model("initial-exec"))) _Thread_local struct w_os_foreign foreign;
 
 static struct {
         pthread_once_t once;
@@ -19,21 +19,21 @@ static struct {
         bool           made;
 } at_end = { .once = PTHREAD_ONCE_INIT };
 
-static bool is_watched(const struct w_os_guest *of)
+static bool is_watched(const struct w_os_foreign *of)
 {
         bool any = false;
 
-        for (int i = 0; i < W_OS_N_MATTERS; i++)
+        for (int i = 0; i < W_OS_N_HOOKS; i++)
                 any = any || of->at_end[i];
         return any;
 }
 
 static void thread_ends(void *value)
 {
-        struct w_os_guest *of = value;
+        struct w_os_foreign *of = value;
 
         of->ends = true;
-        for (int i = 0; i < W_OS_N_MATTERS; i++)
+        for (int i = 0; i < W_OS_N_HOOKS; i++)
                 if (of->at_end[i])
                         of->at_end[i](of);
 }
@@ -43,22 +43,23 @@ static void make_key(void)
         at_end.made = pthread_key_create(&at_end.key, thread_ends) == 0;
 }
 
-W_NOIPA struct w_os_guest *w_os_guest(void)
+W_NOIPA struct w_os_foreign *w_os_foreign(void)
 {
-        return &guest;
+        return &foreign;
 }
 
-W_NOIPA int w_os_guest_watch(enum w_os_matter matter, void (*fn)(struct w_os_guest *guest))
+W_NOIPA int w_os_foreign_watch(enum w_os_foreign_hook hook,
+                               void (*fn)(struct w_os_foreign *foreign))
 {
         int saved = errno;
         int rc = EAGAIN;
 
-        guest.at_end[matter] = fn;
+        foreign.at_end[hook] = fn;
         (void)pthread_once(&at_end.once, make_key);     /* cannot fail on what it was made for */
         if (at_end.made)
-                rc = pthread_setspecific(at_end.key, is_watched(&guest) ? &guest : NULL);
+                rc = pthread_setspecific(at_end.key, is_watched(&foreign) ? &foreign : NULL);
         if (rc != 0)
-                guest.at_end[matter] = NULL;
+                foreign.at_end[hook] = NULL;
         errno = saved;
         return -rc;
 }

@@ -31,22 +31,22 @@ _Static_assert(SAME(IN) && SAME(PRI) && SAME(OUT) && SAME(ERR) && SAME(HUP) && S
 
 enum { EVENTS_AT_ONCE = 128 };
 
-#define BELL UINT64_MAX         /* as data; no descriptor is negative */
+#define WAKEUP UINT64_MAX         /* as data; no descriptor is negative */
 
 /* ---- Begin and end --------------------------------------------------------------------------- */
 
-static int make_bell(const struct w_os_poller *poller)
+static int make_wakeup(const struct w_os_poller *poller)
 {
-        struct epoll_event ev = { .events = EPOLLIN, .data.u64 = BELL };
-        int bell = (int)W_SYS_AT(W_CALL_POLLER, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+        struct epoll_event ev = { .events = EPOLLIN, .data.u64 = WAKEUP };
+        int wakeup = (int)W_SYS_AT(W_CALL_POLLER, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 
-        if (bell < 0)
-                return bell;
-        int rc = (int)W_SYS_AT(W_CALL_POLLER, epoll_ctl(poller->fd, EPOLL_CTL_ADD, bell, &ev));
+        if (wakeup < 0)
+                return wakeup;
+        int rc = (int)W_SYS_AT(W_CALL_POLLER, epoll_ctl(poller->fd, EPOLL_CTL_ADD, wakeup, &ev));
 
         if (rc == 0)
-                return bell;
-        (void)W_SYS(close(bell));
+                return wakeup;
+        (void)W_SYS(close(wakeup));
         return rc;
 }
 
@@ -55,16 +55,16 @@ int w_os_poller_open(struct w_os_poller *poller)
         poller->fd = (int)W_SYS_AT(W_CALL_POLLER, epoll_create1(EPOLL_CLOEXEC));
         if (poller->fd < 0)
                 return poller->fd;
-        poller->bell = make_bell(poller);
-        if (poller->bell >= 0)
+        poller->wakeup = make_wakeup(poller);
+        if (poller->wakeup >= 0)
                 return 0;
         (void)W_SYS(close(poller->fd));
-        return poller->bell;
+        return poller->wakeup;
 }
 
 void w_os_poller_close(struct w_os_poller *poller)
 {
-        (void)W_SYS(close(poller->bell));
+        (void)W_SYS(close(poller->wakeup));
         (void)W_SYS(close(poller->fd));
 }
 
@@ -156,7 +156,7 @@ static int wait_in_ns(int fd, struct epoll_event *evs, int n, int64_t ns)
 /* epoll_wait is not a call of the kernel everywhere. */
 static int look(int fd, struct epoll_event *evs, int n)
 {
-        return (int)W_KERNEL(epoll_wait(fd, evs, n, 0), SYS_epoll_pwait, fd, evs, n, 0);
+        return (int)W_SYSCALL(epoll_wait(fd, evs, n, 0), SYS_epoll_pwait, fd, evs, n, 0);
 }
 
 int w_os_poller_wait(struct w_os_poller *poller, struct w_os_event *out, int n,
@@ -177,7 +177,7 @@ int w_os_poller_wait(struct w_os_poller *poller, struct w_os_event *out, int n,
         for (int i = 0; i < n_evs; i++) {
                 uint64_t data = evs[i].data.u64;
 
-                if (data == BELL)
+                if (data == WAKEUP)
                         continue;
                 out[n_out++] = (struct w_os_event){ (int)(uint32_t)data, (uint32_t)(data >> 32),
                                                     evs[i].events };
@@ -185,16 +185,16 @@ int w_os_poller_wait(struct w_os_poller *poller, struct w_os_event *out, int n,
         return n_out;
 }
 
-void w_os_poller_ring(struct w_os_poller *poller)
+void w_os_poller_wake(struct w_os_poller *poller)
 {
         uint64_t one = 1;
 
-        (void)W_SYS(write(poller->bell, &one, sizeof(one)));     /* full: it rings */
+        (void)W_SYS(write(poller->wakeup, &one, sizeof(one)));     /* full: it rings */
 }
 
-void w_os_poller_hush(struct w_os_poller *poller)
+void w_os_poller_wake_clear(struct w_os_poller *poller)
 {
         uint64_t count;
 
-        (void)W_SYS(read(poller->bell, &count, sizeof(count)));
+        (void)W_SYS(read(poller->wakeup, &count, sizeof(count)));
 }

@@ -45,7 +45,7 @@ static int            watched;          /* which of them */
 
 /* ---- The handler ----------------------------------------------------------------------------- */
 
-typedef void strike_fn(const struct w_os_regs *regs, enum w_os_strike why);
+typedef void preempt_fn(const struct w_os_regs *regs, enum w_os_preempt_cause why);
 
 /* The kernel says which signal stack the thread has, not whether it stood there. */
 static bool is_on(const stack_t *stack, const void *sp)
@@ -83,14 +83,14 @@ static bool is_ours(const siginfo_t *info)
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
         int        saved = errno;
-        strike_fn *fn = (strike_fn *)w_load_acq(&callback);       /* [PW1] */
+        preempt_fn *fn = (preempt_fn *)w_load_acq(&callback);       /* [PW1] */
 
         if (!is_ours(info)) {
                 w_chain_pass_on(&chains[sig], info, context);
         } else if (fn) {
                 struct w_os_regs regs = regs_of(context);
 
-                fn(&regs, info->si_code == SI_TIMER ? W_STRIKE_TIMER : W_STRIKE_SENT);
+                fn(&regs, info->si_code == SI_TIMER ? W_PREEMPT_BY_TIMER : W_PREEMPT_BY_SEND);
         }
         errno = saved;
 }
@@ -104,7 +104,7 @@ static bool may_be_used(int signo)
                signo != SIGKILL && signo != SIGSTOP && signo != SIGSEGV && signo != SIGBUS;
 }
 
-int w_os_preempt_watch(int signo, strike_fn *on_strike)
+int w_os_preempt_watch(int signo, preempt_fn *on_preempt)
 {
         if (!may_be_used(signo))
                 return -EINVAL;
@@ -112,13 +112,13 @@ int w_os_preempt_watch(int signo, strike_fn *on_strike)
 
         chain->sig = signo;
         chain->ours = on_signal;
-        w_hold_init();
+        w_safepoint_init();
         int rc = w_chain_look(chain);
 
         if (rc < 0)
                 return rc;
         watched = signo;
-        w_store_rel(&callback, (uintptr_t)on_strike);             /* [PW1] */
+        w_store_rel(&callback, (uintptr_t)on_preempt);             /* [PW1] */
         rc = w_chain_install(chain);
         if (rc < 0)
                 w_store_rel(&callback, (uintptr_t)0);             /* [PW1] */

@@ -1,6 +1,6 @@
 /* os/linux/procfs.c - small text files of the kernel's. Contract: os/linux/procfs.h.
  *
- * Called by   vm.c (the limit of mappings), cgroup.c, use.c.
+ * Called by   vm.c (the limit of mappings), cgroup.c, cpu_usage.c.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -72,7 +72,7 @@ static int look_at(struct dl_phdr_info *object, size_t size, void *arg)
         return 0;
 }
 
-void w_hold_init(void)
+void w_safepoint_init(void)
 {
         if (n_ranges != 0)
                 return;
@@ -81,7 +81,7 @@ void w_hold_init(void)
                 (void)dl_iterate_phdr(look_at, NULL);
 }
 
-bool w_os_may_hold_at(const void *pc)
+bool w_os_is_safepoint(const void *pc)
 {
         for (uint32_t i = 0; i < n_ranges; i++)
                 if ((uintptr_t)pc >= ranges[i].from && (uintptr_t)pc < ranges[i].to)

@@ -6,6 +6,6 @@
 #define W_OS_LINUX_SAFEPOINT_H
 
 /* Finds out once what is loaded where. */
-void w_hold_init(void);
+void w_safepoint_init(void);
 
 #endif

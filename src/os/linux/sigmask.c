@@ -1,6 +1,6 @@
 /* os/linux/sigmask.c - masks and signal stacks. Contract: os/os.h.
  *
- * Called by   thread.c, report.c, and whoever runs a thread of its own.
+ * Called by   thread.c, stderr.c, and whoever runs a thread of its own.
  *
  * SPDX-License-Identifier: MIT
  */

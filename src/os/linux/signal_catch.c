@@ -6,7 +6,7 @@
  * Faults of the program's own instructions (a division by zero) are passed on even where the signal
  * is caught: coming back from the handler would only run into them again.
  *
- * PROTOCOL catch
+ * PROTOCOL signal-catch
  *
  * Goal      the handler, on any thread at any time, finds whom to tell and what to pass on to; in
  *           the end the program has its disposition back, unless it has put another in our place.

@@ -18,15 +18,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STDERR = 2, ERR_MOMENT_NS = 20000000 };
+enum { STDERR = 2, ERR_TIMEOUT_NS = 20000000 };
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 /* Somebody made it non-blocking and it is full: a reader gets a moment. */
-static bool has_room(int fd, int64_t moment)
+static bool has_room(int fd, int64_t timeout)
 {
         struct pollfd   p = { .fd = fd, .events = POLLOUT };
-        struct timespec left = { .tv_sec = moment / 1000000000, .tv_nsec = moment % 1000000000 };
+        struct timespec left = { .tv_sec = timeout / 1000000000, .tv_nsec = timeout % 1000000000 };
         intptr_t        n;
 
         do
@@ -35,12 +35,12 @@ static bool has_room(int fd, int64_t moment)
         return n > 0 && (p.revents & POLLOUT);
 }
 
-static bool write_all(int fd, const char *text, size_t len, int64_t moment)
+static bool write_all(int fd, const char *text, size_t len, int64_t timeout)
 {
         while (len) {
                 intptr_t n = W_SYS(syscall(SYS_write, fd, text, len));
 
-                if (n == -EINTR || (n == -EAGAIN && has_room(fd, moment)))
+                if (n == -EINTR || (n == -EAGAIN && has_room(fd, timeout)))
                         continue;
                 if (n <= 0)
                         return false;
@@ -60,7 +60,7 @@ static void eat_sigpipe(const sigset_t *pipe_only)
                 continue;
 }
 
-bool w_os_write(int fd, const char *text, size_t len, int64_t moment)
+bool w_os_write(int fd, const char *text, size_t len, int64_t timeout)
 {
         sigset_t waiting, pipe_only, mask;
 
@@ -70,7 +70,7 @@ bool w_os_write(int fd, const char *text, size_t len, int64_t moment)
         (void)pthread_sigmask(SIG_BLOCK, &pipe_only, &mask);    /* cannot fail, nor the next two */
         sigemptyset(&waiting);
         (void)W_SYS(sigpending(&waiting));
-        bool all = write_all(fd, text, len, moment);
+        bool all = write_all(fd, text, len, timeout);
 
         if (!sigismember(&waiting, SIGPIPE))
                 eat_sigpipe(&pipe_only);
@@ -80,7 +80,7 @@ bool w_os_write(int fd, const char *text, size_t len, int64_t moment)
 
 void w_os_write_err(const char *text, size_t len)
 {
-        (void)w_os_write(STDERR, text, len, ERR_MOMENT_NS);      /* there is no other voice */
+        (void)w_os_write(STDERR, text, len, ERR_TIMEOUT_NS);      /* there is no other voice */
 }
 
 W_NORETURN void w_os_abort(void)

@@ -19,10 +19,10 @@
 
 __asm__(".text\n"
         ".p2align 4\n"
-        ".globl w_kernel_call\n"
-        ".hidden w_kernel_call\n"
-        ".type w_kernel_call, @function\n"
-        "w_kernel_call:\n"
+        ".globl w_syscall\n"
+        ".hidden w_syscall\n"
+        ".type w_syscall, @function\n"
+        "w_syscall:\n"
         "\t.cfi_startproc\n"
         "\tendbr64\n"
         "\tmovq %rdi, %rax\n"
@@ -46,16 +46,16 @@ __asm__(".text\n"
         "\t.cfi_def_cfa_register rsp\n"
         "\tret\n"
         "\t.cfi_endproc\n"
-        ".size w_kernel_call, .-w_kernel_call\n");
+        ".size w_syscall, .-w_syscall\n");
 
 #else
 
 __asm__(".text\n"
         ".p2align 4\n"
-        ".globl w_kernel_call\n"
-        ".hidden w_kernel_call\n"
-        ".type w_kernel_call, %function\n"
-        "w_kernel_call:\n"
+        ".globl w_syscall\n"
+        ".hidden w_syscall\n"
+        ".type w_syscall, %function\n"
+        "w_syscall:\n"
         "\t.cfi_startproc\n"
         "\thint #34\n"          /* bti c */
         "\tmov x8, x0\n"
@@ -68,6 +68,6 @@ __asm__(".text\n"
         "\tsvc #0\n"
         "\tret\n"
         "\t.cfi_endproc\n"
-        ".size w_kernel_call, .-w_kernel_call\n");
+        ".size w_syscall, .-w_syscall\n");
 
 #endif

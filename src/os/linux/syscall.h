@@ -1,6 +1,6 @@
 /* os/linux/syscall.h - a call of the kernel, without libc.
  *
- * Called by   os/linux only, through W_KERNEL (os/linux/errno_call.h), where every nanosecond
+ * Called by   os/linux only, through W_SYSCALL (os/linux/errno_call.h), where every nanosecond
  *             counts.
  *
  * What libc does besides is left out: its calls are points where a thread may be cancelled, which
@@ -14,6 +14,6 @@
 #include <stdint.h>
 
 /* What the kernel says: a result, or -Exxx. The fifth and sixth arguments are 0. */
-intptr_t w_kernel_call(long number, intptr_t a, intptr_t b, intptr_t c, intptr_t d);
+intptr_t w_syscall(long number, intptr_t a, intptr_t b, intptr_t c, intptr_t d);
 
 #endif

@@ -1,7 +1,7 @@
 /* os/linux/thread_state.c - what a thread does at this moment, as the kernel sees it. Contract:
  * os/os.h.
  *
- * Called by   sched/run/freeze.c, blocked_report.c, dump.c.
+ * Called by   sched/run/freeze.c, blocked.c, dump.c.
  *
  * A signal makes some calls of the kernel end early, whatever the handler's flags say: those that
  * sleep for a time or wait for one of many descriptors. Which call a thread waits in the kernel
@@ -87,7 +87,7 @@ static const char *hex(const char *text, uint64_t *out)
 }
 
 /* "number 6 arguments sp pc", or "-1 sp pc" of one that waits without having called. */
-static bool parse(const char *text, struct w_os_sight *out)
+static bool parse(const char *text, struct w_os_thread_state *out)
 {
         uint64_t    n[N_NUMBERS] = { 0 };
         int64_t     call;
@@ -99,13 +99,13 @@ static bool parse(const char *text, struct w_os_sight *out)
 
         for (int i = first; i < N_NUMBERS; i++)
                 at = hex(at, &n[i]);
-        *out = (struct w_os_sight){ .goes_on = goes_on((long)call, n),
+        *out = (struct w_os_thread_state){ .goes_on = goes_on((long)call, n),
                                     .sp = (const void *)(uintptr_t)n[N_ARGS],
                                     .pc = (const void *)(uintptr_t)n[N_ARGS + 1] };
         return out->sp && out->pc;
 }
 
-int w_os_sight(int tid, struct w_os_sight *out)
+int w_os_thread_state(int tid, struct w_os_thread_state *out)
 {
         char text[256];
         int  n = file_of(tid, "syscall", text, sizeof(text));
@@ -113,7 +113,7 @@ int w_os_sight(int tid, struct w_os_sight *out)
         if (n < 0)
                 return n;
         if (strncmp(text, "running", 7) == 0) {
-                *out = (struct w_os_sight){ .computes = true };
+                *out = (struct w_os_thread_state){ .computes = true };
                 return 0;
         }
         return parse(text, out) ? 0 : -EINVAL;

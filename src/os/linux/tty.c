@@ -62,7 +62,7 @@ int w_tty_open(int fd)
 }
 
 /* VMIN 0; where it is to wait for VTIME it does not if it was opened not to, and says -EAGAIN. */
-bool w_os_fd_gives_up(int fd)
+bool w_os_tty_may_read_empty(int fd)
 {
         struct termios how;
 

@@ -1,6 +1,6 @@
 /* os/linux/vm.c - address space: reserve, give back, guard. Contract: os/os.h.
  *
- * Called by   stack/, signal.c, cgroup.c.
+ * Called by   stack/, sigmask.c, cgroup.c.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -47,7 +47,7 @@ void w_sim_memory_write(void *addr, unsigned size, uint64_t value)
         }
 }
 
-static bool same_place(const struct sim_store *s, const void *addr, unsigned size)
+static bool same_entry(const struct sim_store *s, const void *addr, unsigned size)
 {
         uintptr_t a = (uintptr_t)s->addr, b = (uintptr_t)addr;
 
@@ -85,7 +85,7 @@ void w_sim_buffer_put(struct sim_m *m, const struct sim_store *store)
 bool w_sim_buffer_find(const struct sim_m *m, const void *addr, unsigned size, uint64_t *value)
 {
         for (uint32_t i = m->n_stores; i-- > 0;) {
-                if (same_place(&m->stores[i], addr, size)) {
+                if (same_entry(&m->stores[i], addr, size)) {
                         *value = m->stores[i].value;
                         return true;
                 }

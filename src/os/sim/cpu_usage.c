@@ -13,8 +13,8 @@
 
 enum {
         STARVES_AT_STEP = 8,    /* chances of 1024 */
-        STARVES_STRUCK = 64,
-        MOMENT_NS = 2000,
+        STARVES_PREEMPTED = 64,
+        TIMEOUT_NS = 2000,
 };
 
 static struct sim_m *m_of(int tid)
@@ -30,17 +30,17 @@ static struct sim_m *m_of(int tid)
 }
 
 /* Numbers of threads are not used twice, so they can serve as descriptors. */
-int w_os_use_open(int tid)
+int w_os_cpu_usage_open(int tid)
 {
         w_sim_call("use open");
         int rc = w_sim_fails() ? -EMFILE : m_of(tid) ? tid : -ENOENT;
 
-        w_sim.n_use_fds += rc >= 0;
+        w_sim.n_usage_fds += rc >= 0;
         w_sim_return();
         return rc;
 }
 
-int w_os_use_read(int fd, struct w_os_use *out)
+int w_os_cpu_usage_read(int fd, struct w_os_cpu_usage *out)
 {
         w_sim_call("use read");
         int64_t             late = w_sim_lateness();
@@ -48,7 +48,7 @@ int w_os_use_read(int fd, struct w_os_use *out)
         int                 rc = m ? 0 : -ESRCH;
 
         if (m)
-                *out = (struct w_os_use){
+                *out = (struct w_os_cpu_usage){
                         .run = m->run + (m->works ? w_sim.now - m->works_since : 0),
                         .wait = m->wait,
                 };
@@ -58,16 +58,16 @@ int w_os_use_read(int fd, struct w_os_use *out)
         return rc;
 }
 
-void w_os_use_close(int fd)
+void w_os_cpu_usage_close(int fd)
 {
         (void)fd;
         w_sim_call("use close");
-        SIM_CHECK(w_sim.n_use_fds > 0, "a descriptor is closed that was not opened");
-        w_sim.n_use_fds--;
+        SIM_CHECK(w_sim.n_usage_fds > 0, "a descriptor is closed that was not opened");
+        w_sim.n_usage_fds--;
         w_sim_return();
 }
 
-int w_os_use_is_ready(int tid)
+int w_os_thread_is_ready(int tid)
 {
         w_sim_call("use is ready");
         const struct sim_m *m = m_of(tid);
@@ -108,9 +108,9 @@ void w_sim_starve_at_step(void)
 {
         struct sim_m *self = w_sim.running;
 
-        if (self->call || !w_sim_chance(self->is_struck ? STARVES_STRUCK : STARVES_AT_STEP))
+        if (self->call || !w_sim_chance(self->is_struck ? STARVES_PREEMPTED : STARVES_AT_STEP))
                 return;
-        uint64_t most = w_sim_chance(512) ? MOMENT_NS : (uint64_t)w_sim.scarce_ns;
+        uint64_t most = w_sim_chance(512) ? TIMEOUT_NS : (uint64_t)w_sim.scarce_ns;
 
         starve(self, 1 + (int64_t)(w_rand(&w_sim.rand) % most));
 }

@@ -188,7 +188,7 @@ int w_os_fd_close(int fd)
 
 /* ---- Reading and writing --------------------------------------------------------------------- */
 
-int w_os_fd_look(int fd, uint32_t events)
+int w_os_fd_poll(int fd, uint32_t events)
 {
         w_sim_call("look");
         w_sim_net_settle();
@@ -338,11 +338,11 @@ int w_os_fd_is_tcp(int fd)
         return file ? file->is_tcp : -EBADF;
 }
 
-intptr_t w_os_fd_read_tcp(int fd, void *buf, size_t n, bool *dry)
+intptr_t w_os_fd_read_tcp(int fd, void *buf, size_t n, bool *drained)
 {
         intptr_t rc = w_os_fd_read(fd, buf, n);
 
-        *dry = rc > 0 && (size_t)rc < n;
+        *drained = rc > 0 && (size_t)rc < n;
         return rc;
 }
 
@@ -366,9 +366,9 @@ intptr_t w_os_fd_write(int fd, const void *buf, size_t n)
         return write_now(fd, false, buf, n);
 }
 
-intptr_t w_os_fd_write_here(int fd, const void *buf, size_t n)
+intptr_t w_os_fd_write_blocking(int fd, const void *buf, size_t n)
 {
-        return w_os_fd_writev_here(fd, &(struct iovec){ (void *)(uintptr_t)buf, n }, 1, -1);
+        return w_os_fd_writev_blocking(fd, &(struct iovec){ (void *)(uintptr_t)buf, n }, 1, -1);
 }
 
 /* ---- Several pieces, and messages ------------------------------------------------------------ */
@@ -425,13 +425,13 @@ intptr_t w_os_fd_writev(int fd, const struct iovec *v, int n, int64_t at)
                                     : writev_now(fd, false, v, n, at);
 }
 
-intptr_t w_os_fd_readv_here(int fd, const struct iovec *v, int n, int64_t at)
+intptr_t w_os_fd_readv_blocking(int fd, const struct iovec *v, int n, int64_t at)
 {
         return w_sim_is_regular(fd) ? w_sim_file_use(fd, v, n, at, false)
                                     : readv_now(fd, true, v, n, at);
 }
 
-intptr_t w_os_fd_writev_here(int fd, const struct iovec *v, int n, int64_t at)
+intptr_t w_os_fd_writev_blocking(int fd, const struct iovec *v, int n, int64_t at)
 {
         return w_sim_is_regular(fd) ? w_sim_file_use(fd, v, n, at, true)
                                     : writev_now(fd, true, v, n, at);
@@ -468,7 +468,7 @@ int w_os_fd_ask(int fd, struct w_os_file *out)
 }
 
 /* There are no terminals. */
-bool w_os_fd_gives_up(int fd)
+bool w_os_tty_may_read_empty(int fd)
 {
         (void)fd;
         return false;

@@ -26,7 +26,7 @@ static bool on_first_stack(const struct sim_m *self)
 }
 
 /* `here` becomes the place where self, which runs, stands now. */
-static void take_place(struct sim_m *self)
+static void take_entry(struct sim_m *self)
 {
         if (on_first_stack(self))
                 self->here.san = self->born.san;
@@ -49,7 +49,7 @@ static void switch_to(struct sim_m *next)
         if (next == self)
                 return;
         let_run(next);
-        take_place(self);
+        take_entry(self);
         w_fiber_switch(&self->here, &next->here);
         if (self->here.san.adopted)
                 w_fiber_destroy(&self->here);
@@ -60,7 +60,7 @@ void w_sim_end_run(void)
         struct sim_m *self = w_sim.running;
 
         w_sim.running = NULL;
-        take_place(self);
+        take_entry(self);
         w_fiber_switch_last(&self->here, &w_sim.hub);
 }
 
@@ -154,8 +154,8 @@ void w_sim_step(void)
         if (w_sim.next_due_at <= w_sim.now)
                 ready_the_due();
         switch_to(w_sim_choose_at_step());
-        if (W_UNLIKELY(w_sim.running->strikes_at || w_sim.running->is_sent))
-                w_sim_strike_at_step();
+        if (W_UNLIKELY(w_sim.running->preempts_at || w_sim.running->is_sent))
+                w_sim_preempt_at_step();
         if (W_UNLIKELY(w_sim.scarce_ns))
                 w_sim_starve_at_step();
         if (W_UNLIKELY(w_sim.raised))
@@ -219,6 +219,6 @@ void w_sim_leave_for_good(void)
         struct sim_m *next = w_sim_choose_other();
 
         let_run(next);
-        take_place(self);
+        take_entry(self);
         w_fiber_switch_last(&self->here, &next->here);
 }

@@ -50,7 +50,7 @@ struct sim_m {
         void               (*fn)(void *);
         void                *arg;
         struct thread       *self;      /* what w_self() answers */
-        struct w_os_guest    guest;
+        struct w_os_foreign    foreign;
 
         const char          *call;      /* the call it is in; NULL: own code */
         const void          *word;      /* what it sleeps on, NULL if nothing or already woken */
@@ -68,7 +68,7 @@ struct sim_m {
         bool                 works, starves;
         int64_t              works_since;       /* not counted in `run` yet */
         uint32_t             n_timers;          /* made for it, and not deleted */
-        int64_t              strikes_at;        /* of `run`; 0: its timer is not armed */
+        int64_t              preempts_at;        /* of `run`; 0: its timer is not armed */
         bool                 is_struck;         /* it is in the handler */
         bool                 is_sent;           /* w_os_preempt_send, and not arrived */
         bool                 sleeps;            /* in w_os_sleep_until */
@@ -192,7 +192,7 @@ struct sim_net {
         uint32_t         last_port;
         uint32_t         p_abort;       /* of 1024: an accepted connection is gone already */
         uint32_t         p_refuse;      /* of 1024: the poller has no room; 0: by chance only */
-        bool             is_open, rings;
+        bool             is_open, wakeups;
         struct sim_child children[N_CHILDREN];
         uint32_t         n_children;    /* ever started */
         uint32_t         n_busy, most_busy;     /* Ms that wait for a regular file */
@@ -223,15 +223,15 @@ struct sim_machine {
         uint32_t lowest;                /* the next priority below all others */
         bool     reconsider;            /* BY_PRIORITY: somebody became ready or changed */
 
-        void   (*on_strike)(void);
+        void   (*on_interrupt)(void);
         void   (*on_step)(void);
         void   (*on_fault)(void *addr);
-        void   (*on_preempt)(const struct w_os_regs *regs, enum w_os_strike why);
+        void   (*on_preempt)(const struct w_os_regs *regs, enum w_os_preempt_cause why);
         int      preempt_signal;
         bool   (*on_arrival)(int sig);
         uint64_t caught, raised;        /* sets of signals, see os/os.h */
         bool     has_membarrier;
-        uint32_t n_use_fds;             /* w_os_use_open */
+        uint32_t n_usage_fds;             /* w_os_cpu_usage_open */
         struct sim_net net;
         int      cpus, quota;           /* as changed since; cpus 0: not */
         int64_t  scarce_ns;             /* for so long a step may have to wait for a CPU */
@@ -276,12 +276,13 @@ W_NORETURN void w_sim_end_run(void);
 
 /* ---- preempt.c: a timer that has run down ---------------------------------------------------- */
 
-void w_sim_strike(void);
+void w_sim_preempt(void);
 /* What was sent arrives. */
-void w_sim_strike_sent(void);
-void w_sim_strike_at_step(void);
+void w_sim_preempt_sent(void);
+void w_sim_preempt_at_step(void);
 
-/* ---- use.c: somebody else has the CPU -------------------------------------------------------- */
+/* ---- cpu_usage.c: somebody else has the CPU
+ * -------------------------------------------------------- */
 
 void w_sim_starve_at_step(void);
 

@@ -38,9 +38,9 @@ bool sim_has_news(void)
         return is_any_news();
 }
 
-bool sim_rings(void)
+bool sim_wakeups(void)
 {
-        return w_sim.net.rings;
+        return w_sim.net.wakeups;
 }
 
 /* One of those who wait hears of it, or, of the bell, all. */
@@ -48,7 +48,7 @@ void w_sim_poller_tell(void)
 {
         struct sim_m *one = NULL;
         uint32_t      n = 0;
-        bool          tells = w_sim.net.rings || is_any_news();
+        bool          tells = w_sim.net.wakeups || is_any_news();
         int64_t       due = w_sim_net_due();
 
         for (uint32_t i = 0; i < w_sim.n_slots; i++) {
@@ -58,7 +58,7 @@ void w_sim_poller_tell(void)
                         continue;
                 if (due < m->due_at)
                         w_sim_set_due(m, due);  /* something happens by itself */
-                if (w_sim.net.rings)
+                if (w_sim.net.wakeups)
                         w_sim_wake(m);
                 else if (tells && w_rand_below(&w_sim.rand, ++n) == 0)
                         one = m;
@@ -130,7 +130,7 @@ int w_os_poller_open(struct w_os_poller *poller)
 
         SIM_CHECK(!w_sim.net.is_open, "a second poller");
         w_sim.net.is_open = rc == 0;
-        poller->fd = poller->bell = -1;
+        poller->fd = poller->wakeup = -1;
         w_sim_return();
         return rc;
 }
@@ -140,7 +140,7 @@ void w_os_poller_close(struct w_os_poller *poller)
         (void)poller;
         w_sim_call("poller close");
         SIM_CHECK(w_sim.net.is_open, "a poller is closed that was not open");
-        w_sim.net.is_open = w_sim.net.rings = false;
+        w_sim.net.is_open = w_sim.net.wakeups = false;
         for (uint32_t i = 0; i < w_sim.net.known_end; i++)
                 w_sim.net.known[i].file = NULL;
         w_sim.net.known_end = 0;
@@ -200,7 +200,7 @@ int w_os_poller_arm(struct w_os_poller *poller, int fd, uint32_t seq, uint32_t e
         return k ? 0 : file ? -ENOENT : -EBADF;
 }
 
-/* The state is looked at, as by w_os_fd_look. What is not so yet is told of once it happens. */
+/* The state is looked at, as by w_os_fd_poll. What is not so yet is told of once it happens. */
 static void set_watched(struct sim_known *k, struct sim_file *file, int fd, uint32_t seq)
 {
         uint32_t state = w_sim_file_look(file);
@@ -307,7 +307,7 @@ int w_os_poller_wait(struct w_os_poller *poller, struct w_os_event *out, int n,
 
         w_sim_net_settle();
         n_out = gather(out, n);
-        if (n_out == 0 && !w_sim.net.rings && deadline_at > w_sim.now) {
+        if (n_out == 0 && !w_sim.net.wakeups && deadline_at > w_sim.now) {
                 int64_t due = w_sim_net_due();
 
                 self->word = SLEEPS_HERE;
@@ -324,22 +324,22 @@ int w_os_poller_wait(struct w_os_poller *poller, struct w_os_event *out, int n,
         return n_out;
 }
 
-void w_os_poller_ring(struct w_os_poller *poller)
+void w_os_poller_wake(struct w_os_poller *poller)
 {
         (void)poller;
         w_sim_call("poller ring");
         SIM_CHECK(w_sim.net.is_open, "the bell of a poller that is not open");
-        w_sim.net.rings = true;
+        w_sim.net.wakeups = true;
         W_SIM_LOG(w_sim.running, NULL, "poller   rings");
         w_sim_poller_tell();
         w_sim_return();
 }
 
-void w_os_poller_hush(struct w_os_poller *poller)
+void w_os_poller_wake_clear(struct w_os_poller *poller)
 {
         (void)poller;
         w_sim_call("poller hush");
-        w_sim.net.rings = false;
+        w_sim.net.wakeups = false;
         W_SIM_LOG(w_sim.running, NULL, "poller   is quiet");
         w_sim_return();
 }

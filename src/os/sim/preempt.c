@@ -11,17 +11,17 @@
 
 #include <errno.h>      /* EAGAIN and others */
 
-enum { STRIKES_AT_STEP = 24, SENT_STRIKES_AT_STEP = 256, MAY_HOLD = 768 };  /* chances of 1024 */
+enum { PREEMPTS_AT_STEP = 24, SENT_AT_STEP = 256, MAY_HOLD = 768 };  /* chances of 1024 */
 
-int w_os_preempt_watch(int signo, void (*on_strike)(const struct w_os_regs *regs,
-                                                    enum w_os_strike why))
+int w_os_preempt_watch(int signo, void (*on_preempt)(const struct w_os_regs *regs,
+                                                    enum w_os_preempt_cause why))
 {
         w_sim_call("preempt watch");
         w_sim.preempt_signal = signo;
         int rc = w_sim_fails() ? -EBUSY : 0;
 
         if (rc == 0)
-                w_sim.on_preempt = on_strike;
+                w_sim.on_preempt = on_preempt;
         w_sim_return();
         return rc;
 }
@@ -38,7 +38,7 @@ void w_os_preempt_unwatch(void)
         w_sim_return();
 }
 
-bool w_os_may_hold_at(const void *pc)
+bool w_os_is_safepoint(const void *pc)
 {
         (void)pc;
         return w_sim_chance(MAY_HOLD);
@@ -76,7 +76,7 @@ void w_os_cpu_timer_arm(const struct w_os_cpu_timer *timer, int64_t ns)
 
         SIM_CHECK(m, "a timer is armed whose thread has ended");
         W_SIM_LOG(w_sim.running, NULL, "timer    of m%u in %ld ns", m->number, (long)ns);
-        m->strikes_at = m->run + ns;
+        m->preempts_at = m->run + ns;
         w_sim_return();
 }
 
@@ -85,7 +85,7 @@ void w_os_cpu_timer_delete(struct w_os_cpu_timer *timer)
         struct sim_m *m = timer->made ? m_of(timer->id) : NULL;
 
         if (m) {
-                m->strikes_at = 0;
+                m->preempts_at = 0;
                 m->n_timers--;
         }
         *timer = (struct w_os_cpu_timer){ 0 };
@@ -134,7 +134,7 @@ int w_os_signal_is_blocked(int tid, int signo)
 
 const char sim_handler_stack[1];
 
-int w_os_sight(int tid, struct w_os_sight *out)
+int w_os_thread_state(int tid, struct w_os_thread_state *out)
 {
         w_sim_call("sight");
         const struct sim_m *m = m_of(tid);
@@ -144,7 +144,7 @@ int w_os_sight(int tid, struct w_os_sight *out)
                 bool waits = m->word || (!m->is_struck && (m->sleeps || m->joining));
                 bool for_ever = m->word && m->due_at == W_FOREVER;
 
-                *out = (struct w_os_sight){ .computes = !waits,
+                *out = (struct w_os_thread_state){ .computes = !waits,
                                             .goes_on = for_ever || (m->sleeps && w_sim_chance(512)),
                                             .sp = m->is_struck ? sim_handler_stack : NULL };
         }
@@ -176,7 +176,7 @@ bool w_os_code_find(const void *addr, struct w_os_symbol *out)
 
 /* ---- Striking -------------------------------------------------------------------------------- */
 
-static void strike(struct sim_m *self, enum w_os_strike why)
+static void strike(struct sim_m *self, enum w_os_preempt_cause why)
 {
         static const struct w_os_regs nowhere;
         const char *call = self->call;
@@ -187,18 +187,18 @@ static void strike(struct sim_m *self, enum w_os_strike why)
         self->call = call;
 }
 
-void w_sim_strike(void)
+void w_sim_preempt(void)
 {
         struct sim_m *self = w_sim.running;
 
-        if (self->is_struck || !w_sim.on_preempt || self->run < self->strikes_at - 1)
+        if (self->is_struck || !w_sim.on_preempt || self->run < self->preempts_at - 1)
                 return;
         W_SIM_LOG(self, NULL, "timer    strikes");
-        self->strikes_at = 0;
-        strike(self, W_STRIKE_TIMER);
+        self->preempts_at = 0;
+        strike(self, W_PREEMPT_BY_TIMER);
 }
 
-void w_sim_strike_sent(void)
+void w_sim_preempt_sent(void)
 {
         struct sim_m *self = w_sim.running;
 
@@ -206,17 +206,17 @@ void w_sim_strike_sent(void)
                 return;
         W_SIM_LOG(self, NULL, "signal   strikes");
         self->is_sent = false;
-        strike(self, W_STRIKE_SENT);
+        strike(self, W_PREEMPT_BY_SEND);
 }
 
-void w_sim_strike_at_step(void)
+void w_sim_preempt_at_step(void)
 {
         const struct sim_m *self = w_sim.running;
 
         if (self->call)
                 return;
-        if (self->strikes_at && w_sim_chance(STRIKES_AT_STEP))
-                w_sim_strike();
-        if (self->is_sent && w_sim_chance(SENT_STRIKES_AT_STEP))
-                w_sim_strike_sent();
+        if (self->preempts_at && w_sim_chance(PREEMPTS_AT_STEP))
+                w_sim_preempt();
+        if (self->is_sent && w_sim_chance(SENT_AT_STEP))
+                w_sim_preempt_sent();
 }

@@ -45,13 +45,13 @@ static bool provide_stack(struct sim_m *m, size_t size)
 /* The last steps of a thread: joiners go on, its slot waits for them. */
 static W_NORETURN void end_thread(struct sim_m *self)
 {
-        self->guest.ends = true;
-        for (int i = 0; i < W_OS_N_MATTERS; i++)
-                if (self->guest.at_end[i])
-                        self->guest.at_end[i](&self->guest);
+        self->foreign.ends = true;
+        for (int i = 0; i < W_OS_N_HOOKS; i++)
+                if (self->foreign.at_end[i])
+                        self->foreign.at_end[i](&self->foreign);
         w_sim_call("thread end");
         SIM_CHECK(!self->altstack.base, "m%u ends with its signal stack installed", self->number);
-        SIM_CHECK(!self->strikes_at, "m%u ends with its timer armed", self->number);
+        SIM_CHECK(!self->preempts_at, "m%u ends with its timer armed", self->number);
         self->call = NULL;
         for (uint32_t i = 0; i < w_sim.n_slots; i++)
                 if (w_sim.ms[i].state == M_WAITING && w_sim.ms[i].joining == self)
@@ -73,8 +73,8 @@ static void check_nothing_left(void)
         }
         SIM_CHECK(sim_mapped_pages() == 0, "main returned, but %lu pages are still mapped",
                   (unsigned long)sim_mapped_pages());
-        SIM_CHECK(w_sim.n_use_fds == 0, "main returned, but %u descriptors are still open",
-                  w_sim.n_use_fds);
+        SIM_CHECK(w_sim.n_usage_fds == 0, "main returned, but %u descriptors are still open",
+                  w_sim.n_usage_fds);
         SIM_CHECK(!w_sim.net.is_open, "main returned, but the poller is still open");
         for (int fd = FIRST_FD; fd < N_FDS; fd++)
                 SIM_CHECK(!w_sim.net.fds[fd], "main returned, but descriptor %d is still open", fd);

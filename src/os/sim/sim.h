@@ -94,7 +94,7 @@ void sim_cpus_are_scarce(int64_t ns);
 
 /* fn runs on a thread in the middle of its sim_work(), at seeded moments: where a signal or the
  * taking of a P would hit user code. NULL: nothing strikes. Forgotten at the end of the run. */
-void sim_on_strike(void (*fn)(void));
+void sim_on_interrupt(void (*fn)(void));
 
 /* fn runs between any two steps, whoever runs, and takes none itself: it reads memory as it is, and
  * buffers by sim_peek(). For invariants that hold at all times. NULL: none. Forgotten likewise. */
@@ -117,7 +117,7 @@ bool sim_raise(int sig);
 bool sim_is_caught(int sig);
 /* How often that was said on stderr; what no longer fits is not counted. No step. */
 uint32_t sim_times_said(const char *text);
-/* The stack pointer of a thread that is in its handler, by w_os_sight. */
+/* The stack pointer of a thread that is in its handler, by w_os_thread_state. */
 extern const char sim_handler_stack[1];
 
 /* A pipe of a few bytes, as from pipe(2): the lowest numbers that are free. Fails the run if there
@@ -145,7 +145,7 @@ void sim_linger_file(int fd, int64_t ns);
  * step. */
 bool sim_has_news(void);
 /* Does the poller's bell ring? No step. */
-bool sim_rings(void);
+bool sim_wakeups(void);
 
 /* What the simulated network does to who connects to an address whose last byte is one of these.
  * Names of hosts say it in letters: "6b-4g" has an IPv6 and an IPv4 address, of which the first

@@ -413,7 +413,7 @@ int w_os_socket_connect(int fd, const void *addr, uint32_t len)
         return rc;
 }
 
-bool w_os_socket_is_own_peer(int fd)
+bool w_os_socket_is_self_connected(int fd)
 {
         (void)fd;
         return false;

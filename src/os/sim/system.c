@@ -14,10 +14,10 @@ enum { SLOW_READER_NS = 2000000 };
 /* ---- The end, and the voice ----------------------------------------------------------------- */
 
 /* Inside a run it is kept for the report: most runs say things that nobody needs to read. */
-bool w_os_write(int fd, const char *text, size_t len, int64_t moment)
+bool w_os_write(int fd, const char *text, size_t len, int64_t timeout)
 {
         (void)fd;
-        (void)moment;
+        (void)timeout;
         w_os_write_err(text, len);
         return true;
 }

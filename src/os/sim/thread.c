@@ -117,11 +117,11 @@ int *w_os_errno(void)
         return w_sim.running ? &w_sim.running->errno_value : &outside;
 }
 
-static struct thread *outside_self;     /* of the caller of sim_run() */
+static struct thread *wake_source_self;     /* of the caller of sim_run() */
 
 struct thread *w_self(void)
 {
-        return w_sim.running ? w_sim.running->self : outside_self;
+        return w_sim.running ? w_sim.running->self : wake_source_self;
 }
 
 void w_self_set(struct thread *self)
@@ -129,22 +129,22 @@ void w_self_set(struct thread *self)
         if (w_sim.running)
                 w_sim.running->self = self;
         else
-                outside_self = self;
+                wake_source_self = self;
 }
 
 /* The caller of sim_run() is no thread of the machine, and opens no scopes. */
-struct w_os_guest *w_os_guest(void)
+struct w_os_foreign *w_os_foreign(void)
 {
-        W_CHECK(w_sim.running, "w_os_guest outside a run");
-        return &w_sim.running->guest;
+        W_CHECK(w_sim.running, "w_os_foreign outside a run");
+        return &w_sim.running->foreign;
 }
 
-int w_os_guest_watch(enum w_os_matter matter, void (*fn)(struct w_os_guest *guest))
+int w_os_foreign_watch(enum w_os_foreign_hook hook, void (*fn)(struct w_os_foreign *foreign))
 {
         w_sim_call("guest watch");
         int rc = fn && w_sim_fails() ? -EAGAIN : 0;
 
-        w_os_guest()->at_end[matter] = rc == 0 ? fn : NULL;
+        w_os_foreign()->at_end[hook] = rc == 0 ? fn : NULL;
         w_sim_return();
         return rc;
 }
@@ -188,7 +188,7 @@ static void sleep_late_until(int64_t at)
         do {
                 (void)w_sim_wait(at);
                 if (self->is_sent)
-                        w_sim_strike_sent();
+                        w_sim_preempt_sent();
         } while (w_sim.now < at);
         self->sleeps = false;
 }
@@ -229,20 +229,20 @@ void sim_work(int64_t ns)
                 self->works = false;
                 self->run += w_sim.now - self->works_since;
                 self->call = NULL;
-                if (self->strikes_at)
-                        w_sim_strike();
+                if (self->preempts_at)
+                        w_sim_preempt();
                 if (self->is_sent)
-                        w_sim_strike_sent();
-                if (w_sim.on_strike && w_sim.now < until) {
+                        w_sim_preempt_sent();
+                if (w_sim.on_interrupt && w_sim.now < until) {
                         W_SIM_LOG(self, NULL, "work     is struck");
-                        w_sim.on_strike();
+                        w_sim.on_interrupt();
                 }
         }
 }
 
-void sim_on_strike(void (*fn)(void))
+void sim_on_interrupt(void (*fn)(void))
 {
-        w_sim.on_strike = fn;
+        w_sim.on_interrupt = fn;
 }
 
 uint32_t sim_random(uint32_t n)

@@ -57,7 +57,7 @@ static W_NO_SANITIZE bool leads_to_last(const struct place *p)
 {
         struct frames f = p->f;
 
-        for (int i = 0; i < W_CALLS_FRAMES; i++) {
+        for (int i = 0; i < W_BACKTRACE_FRAMES; i++) {
                 const void *pc = (uintptr_t)f.at % sizeof(uintptr_t) ? NULL : w_frames_next(&f);
 
                 if (!pc)
@@ -86,19 +86,19 @@ static W_NO_SANITIZE void search(struct place *p)
 }
 
 /* Locks may be held: not farther than was searched. */
-static W_NO_SANITIZE void copy_maybes(struct calls *c, const struct frames *f)
+static W_NO_SANITIZE void copy_maybes(struct backtrace *c, const struct frames *f)
 {
         const char        *end = f->at ? f->at : f->end;
         const char        *last = f->low + SEARCH_BYTES < end ? f->low + SEARCH_BYTES : end;
         const void *const *at = (const void *const *)(const void *)f->low;
         const void *const *to = (const void *const *)(const void *)last;
 
-        for (; at < to && c->n_maybes < W_CALLS_MAYBES; at++)
+        for (; at < to && c->n_maybes < W_BACKTRACE_MAYBES; at++)
                 if (w_os_is_code(w_return_address(*at)))
                         c->maybes[c->n_maybes++] = w_return_address(*at);
 }
 
-W_NO_SANITIZE void w_calls_take(struct calls *c, const struct m *mp, const struct g *gp,
+W_NO_SANITIZE void w_backtrace_take(struct backtrace *c, const struct m *mp, const struct g *gp,
                                 const struct w_os_regs *regs)
 {
         struct place p;
@@ -114,21 +114,21 @@ W_NO_SANITIZE void w_calls_take(struct calls *c, const struct m *mp, const struc
         if (c->searched)
                 search(&p);
         copy_maybes(c, &p.f);
-        for (const void *pc; c->n_frames < W_CALLS_FRAMES && (pc = w_frames_next(&p.f));)
+        for (const void *pc; c->n_frames < W_BACKTRACE_FRAMES && (pc = w_frames_next(&p.f));)
                 c->frames[c->n_frames++] = pc;
 }
 
 /* Code of the program's own has a frame, if it has any. */
-static void each_maybe(const struct calls *c, calls_fn *fn, void *arg)
+static void each_maybe(const struct backtrace *c, backtrace_fn *fn, void *arg)
 {
-        if (!c->searched && w_os_may_hold_at(c->frames[0]))
+        if (!c->searched && w_os_is_safepoint(c->frames[0]))
                 return;
         for (uint32_t i = 0; i < c->n_maybes; i++)
                 if (w_os_is_return_address(c->maybes[i]))
                         fn(arg, c->maybes[i], true);
 }
 
-void w_calls_each(const struct calls *c, calls_fn *fn, void *arg)
+void w_backtrace_each(const struct backtrace *c, backtrace_fn *fn, void *arg)
 {
         if (c->n_frames == 0)
                 return;

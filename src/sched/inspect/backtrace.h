@@ -13,13 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { W_CALLS_FRAMES = 64, W_CALLS_MAYBES = 32 };
+enum { W_BACKTRACE_FRAMES = 64, W_BACKTRACE_MAYBES = 32 };
 
-struct calls {
+struct backtrace {
         bool        searched;           /* the frame pointer led nowhere */
         uint32_t    n_frames, n_maybes; /* no frames: nothing is known */
-        const void *frames[W_CALLS_FRAMES];
-        const void *maybes[W_CALLS_MAYBES];     /* between the first two of them */
+        const void *frames[W_BACKTRACE_FRAMES];
+        const void *maybes[W_BACKTRACE_MAYBES];     /* between the first two of them */
 };
 
 struct g;
@@ -28,11 +28,11 @@ struct w_os_regs;
 
 /* Where mp, which runs gp, is by `regs`. gp's stack stays where it is meanwhile, but need not be
  * still. Code is what w_os_code_learn has found. */
-void w_calls_take(struct calls *c, const struct m *mp, const struct g *gp,
+void w_backtrace_take(struct backtrace *c, const struct m *mp, const struct g *gp,
                   const struct w_os_regs *regs);
 
 /* Innermost first. `maybe`: it may also be a leftover of an earlier call. Takes no lock. */
-typedef void calls_fn(void *arg, const void *pc, bool maybe);
-void w_calls_each(const struct calls *c, calls_fn *fn, void *arg);
+typedef void backtrace_fn(void *arg, const void *pc, bool maybe);
+void w_backtrace_each(const struct backtrace *c, backtrace_fn *fn, void *arg);
 
 #endif

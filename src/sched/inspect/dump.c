@@ -20,7 +20,7 @@
 
 struct dump {
         int         fd;
-        struct roll roll;
+        struct dump_log roll;
         int64_t     now;
         struct g   *self;
         bool        hide_self;
@@ -37,14 +37,14 @@ static W_NO_SANITIZE void frames_from(struct dump *d, struct frames f)
         const void *pc;
 
         for (int i = 0; i < W_FRAMES_MAX && (pc = w_frames_next(&f)); i++)
-                w_roll_step(&d->roll, W_STEP_CALL, (uintptr_t)pc);
+                w_dump_log_add(&d->roll, W_DUMP_CALL, (uintptr_t)pc);
 }
 
 static W_NO_SANITIZE void frames(struct dump *d, const struct g *gp)
 {
         const struct w_context *c = &gp->fiber.context;
 
-        w_roll_step(&d->roll, W_STEP_CALL, (uintptr_t)c->pc);
+        w_dump_log_add(&d->roll, W_DUMP_CALL, (uintptr_t)c->pc);
         frames_from(d, (struct frames){ .at = c->fp, .low = c->sp, .end = gp->stack->end });
 }
 
@@ -78,25 +78,25 @@ static W_NO_SANITIZE bool open(struct dump *d, const struct g *gp, enum g_state 
                             name[0] ? " " : "", quote, name, quote, what(gp, state), since,
                             gp->locked ? ", locked to thread" : "");
 
-        return w_roll_open(&d->roll, text, n < sizeof(text) ? n : sizeof(text) - 1);
+        return w_dump_log_open(&d->roll, text, n < sizeof(text) ? n : sizeof(text) - 1);
 }
 
 /* NULL: it was not there yet, or is not there any more. */
-static const struct look *look_of(const struct dump *d, const struct g *gp)
+static const struct frozen_m *look_of(const struct dump *d, const struct g *gp)
 {
         for (uint32_t i = 0; i < d->freeze->n; i++)
-                if (d->freeze->looks[i].g == gp)
-                        return &d->freeze->looks[i];
+                if (d->freeze->ms[i].g == gp)
+                        return &d->freeze->ms[i];
         return NULL;
 }
 
 /* The rest of the way of one that has called weft_blocking is on its own stack. */
 static W_NO_SANITIZE void frames_of_running(struct dump *d, const struct g *gp)
 {
-        const struct look *look = look_of(d, gp);
+        const struct frozen_m *look = look_of(d, gp);
 
-        if (!look || !w_look_tell(&d->roll, look))
-                w_roll_step(&d->roll, W_STEP_UNSEEN, 0);
+        if (!look || !w_frozen_m_write(&d->roll, look))
+                w_dump_log_add(&d->roll, W_DUMP_UNSEEN, 0);
         else if (look->m->on_g0 && look->m->curg == gp)
                 frames(d, gp);
 }
@@ -120,8 +120,8 @@ static W_NO_SANITIZE void created(struct dump *d, const struct g *gp)
         void   *created_at = cold ? cold->created_at : gp->start.created_at;
         int64_t parent = cold ? cold->parent : gp->start.parent;
 
-        w_roll_step(&d->roll, W_STEP_PARENT, (uintptr_t)parent);
-        w_roll_step(&d->roll, W_STEP_CALL, (uintptr_t)created_at);
+        w_dump_log_add(&d->roll, W_DUMP_PARENT, (uintptr_t)parent);
+        w_dump_log_add(&d->roll, W_DUMP_CALL, (uintptr_t)created_at);
 }
 
 static W_NO_SANITIZE bool one(void *record, void *arg)
@@ -143,7 +143,7 @@ static W_NO_SANITIZE bool one(void *record, void *arg)
         else if (gp->stack && gp == d->self)
                 frames_of_caller(d, gp);
         created(d, gp);
-        w_roll_close(&d->roll);
+        w_dump_log_close(&d->roll);
         return true;
 }
 
@@ -155,7 +155,7 @@ static void look_at_running(struct freeze *f)
         w_os_code_learn();
         w_freeze_begin(f);
         for (uint32_t i = 0; i < f->n; i++)
-                w_look_take(&f->looks[i]);
+                w_frozen_m_take(&f->ms[i]);
         w_freeze_end(f);
 }
 
@@ -164,7 +164,7 @@ static void put_down(void *arg)
         struct dump  *d = arg;
         struct freeze f;
 
-        w_roll_begin(&d->roll, d->fd);
+        w_dump_log_begin(&d->roll, d->fd);
         look_at_running(&f);
         d->freeze = &f;
         d->now = w_os_now();
@@ -176,8 +176,8 @@ static void tell(void *arg)
 {
         struct dump *d = arg;
 
-        w_roll_tell(&d->roll);
-        w_roll_free(&d->roll);
+        w_dump_log_write(&d->roll);
+        w_dump_log_free(&d->roll);
 }
 
 /* A run that ends forgets goroutines that wait for a P: none does while there is a roll. A thread
@@ -186,7 +186,7 @@ static void dump(int fd, bool hide_self)
 {
         struct dump d = { .fd = fd, .self = w_g(), .hide_self = hide_self };
 
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return;
         W_ENTER();
         bool stopped = w_world_stop();
@@ -195,7 +195,7 @@ static void dump(int fd, bool hide_self)
                 w_on_g0(put_down, &d);
                 w_world_start();
         }
-        w_guest_end();
+        w_foreign_exit();
         int rc = stopped ? weft_blocking(tell, &d) : 0;
 
         (void)rc;       /* there is a function to be called */
@@ -219,7 +219,7 @@ void w_dump_fatal(void)
         struct dump d = { .now = w_os_now(), .self = w_g(),
                           .frame = __builtin_frame_address(0) };
 
-        w_roll_begin_at_once(&d.roll);
+        w_dump_log_begin_unbuffered(&d.roll);
         if (w_load_rlx(&w_run_phase) == RUN_ON)                   /* hint: nothing may be entered */
                 w_g_each(one, &d);
 }

@@ -22,21 +22,21 @@
 enum {
         CHUNK_BYTES = 256 * 1024,       /* address space; pages are committed as they are filled */
         OUT_BYTES = 32 * 1024,          /* of the first one: what is written in one go */
-        STEPS_MAX = W_CALLS_FRAMES + W_CALLS_MAYBES + W_FRAMES_MAX + 8,
-        TELL_MOMENT_NS = 1000000000,
+        STEPS_MAX = W_BACKTRACE_FRAMES + W_BACKTRACE_MAYBES + W_FRAMES_MAX + 8,
+        WRITE_TIMEOUT_NS = 1000000000,
 };
 
-struct roll_chunk {
-        struct roll_chunk *next;
+struct dump_log_chunk {
+        struct dump_log_chunk *next;
         size_t             n, room;     /* bytes of those that follow */
         _Alignas(16) char  bytes[];
 };
 
-struct roll_entry {
-        struct roll_entry *next;        /* in the order in which they were opened */
-        struct roll_entry *same;        /* the next one with the same steps */
-        struct roll_entry *last;        /* of those; of the first of them only */
-        struct step       *steps;
+struct dump_log_entry {
+        struct dump_log_entry *next;        /* in the order in which they were opened */
+        struct dump_log_entry *same;        /* the next one with the same steps */
+        struct dump_log_entry *last;        /* of those; of the first of them only */
+        struct dump_frame       *steps;
         uint32_t           n_steps;
         uint32_t           header_bytes;
         bool               is_told;     /* with one before it */
@@ -50,13 +50,13 @@ static size_t aligned(size_t n)
         return (n + 15) & ~(size_t)15;
 }
 
-static bool add_chunk(struct roll *r)
+static bool add_chunk(struct dump_log *r)
 {
         void *memory;
 
         if (w_os_vm_map(&memory, CHUNK_BYTES) < 0)
                 return false;
-        struct roll_chunk *chunk = memory;
+        struct dump_log_chunk *chunk = memory;
 
         chunk->room = CHUNK_BYTES - sizeof(*chunk);
         if (r->last)
@@ -67,9 +67,9 @@ static bool add_chunk(struct roll *r)
         return true;
 }
 
-void w_roll_begin(struct roll *r, int fd)
+void w_dump_log_begin(struct dump_log *r, int fd)
 {
-        *r = (struct roll){ .lines = { .fd = fd, .moment = TELL_MOMENT_NS } };
+        *r = (struct dump_log){ .lines = { .fd = fd, .timeout = WRITE_TIMEOUT_NS } };
         if (!add_chunk(r))
                 return;
         r->first->room -= OUT_BYTES;
@@ -77,33 +77,33 @@ void w_roll_begin(struct roll *r, int fd)
         r->lines.room = OUT_BYTES;
 }
 
-void w_roll_begin_at_once(struct roll *r)
+void w_dump_log_begin_unbuffered(struct dump_log *r)
 {
-        *r = (struct roll){ .lines = w_lines_err(), .at_once = true };
+        *r = (struct dump_log){ .lines = w_lines_err(), .at_once = true };
 }
 
 /* Room for one with as many steps as there may be. */
-static struct roll_entry *place_for(struct roll *r, size_t header_bytes)
+static struct dump_log_entry *place_for(struct dump_log *r, size_t header_bytes)
 {
-        size_t most = aligned(sizeof(struct roll_entry) + header_bytes) +
-                      STEPS_MAX * sizeof(struct step);
+        size_t most = aligned(sizeof(struct dump_log_entry) + header_bytes) +
+                      STEPS_MAX * sizeof(struct dump_frame);
 
         r->cut = r->cut || !r->last || (r->last->room - r->last->n < most && !add_chunk(r));
-        return r->cut ? NULL : (struct roll_entry *)(void *)(r->last->bytes + r->last->n);
+        return r->cut ? NULL : (struct dump_log_entry *)(void *)(r->last->bytes + r->last->n);
 }
 
-bool w_roll_open(struct roll *r, const char *header, size_t n)
+bool w_dump_log_open(struct dump_log *r, const char *header, size_t n)
 {
         if (r->at_once) {
                 w_text_write(&r->lines, header, n);
                 return true;
         }
-        struct roll_entry *e = place_for(r, n);
+        struct dump_log_entry *e = place_for(r, n);
 
         if (!e)
                 return false;
-        *e = (struct roll_entry){
-                .steps = (struct step *)(void *)((char *)e + aligned(sizeof(*e) + n)),
+        *e = (struct dump_log_entry){
+                .steps = (struct dump_frame *)(void *)((char *)e + aligned(sizeof(*e) + n)),
                 .header_bytes = (uint32_t)n,
         };
         memcpy(e->header, header, n);
@@ -111,27 +111,27 @@ bool w_roll_open(struct roll *r, const char *header, size_t n)
         return true;
 }
 
-static void tell_step(struct lines *to, const struct step *s)
+static void tell_step(struct lines *to, const struct dump_frame *s)
 {
         switch (s->kind) {
-        case W_STEP_CALL:
+        case W_DUMP_CALL:
                 w_frame_write(to, (const void *)s->value);
                 break;
-        case W_STEP_MAYBE:
+        case W_DUMP_MAYBE:
                 w_frame_write_maybe(to, (const void *)s->value);
                 break;
-        case W_STEP_UNSEEN:
+        case W_DUMP_UNSEEN:
                 w_line_write(to, "\t(runs, and could not be looked at)\n");
                 break;
-        case W_STEP_PARENT:
+        case W_DUMP_PARENT:
                 w_line_write(to, "created in goroutine %ld by\n", (long)s->value);
                 break;
         }
 }
 
-void w_roll_step(struct roll *r, enum step_kind kind, uintptr_t value)
+void w_dump_log_add(struct dump_log *r, enum dump_frame_kind kind, uintptr_t value)
 {
-        struct step s = { .kind = kind, .value = value };
+        struct dump_frame s = { .kind = kind, .value = value };
 
         if (r->at_once)
                 tell_step(&r->lines, &s);
@@ -139,13 +139,13 @@ void w_roll_step(struct roll *r, enum step_kind kind, uintptr_t value)
                 r->open->steps[r->open->n_steps++] = s;
 }
 
-void w_roll_close(struct roll *r)
+void w_dump_log_close(struct dump_log *r)
 {
         if (r->at_once) {
                 w_line_write(&r->lines, "\n");
                 return;
         }
-        struct roll_entry *e = r->open;
+        struct dump_log_entry *e = r->open;
 
         r->last->n = (size_t)((char *)(e->steps + e->n_steps) - r->last->bytes);
         if (r->n++ == 0)
@@ -160,7 +160,7 @@ void w_roll_close(struct roll *r)
 
 /* The first of each kind; open addressing. */
 struct table {
-        struct roll_entry **slots;
+        struct dump_log_entry **slots;
         size_t              mask;       /* number of slots - 1 */
 };
 
@@ -171,7 +171,7 @@ static size_t table_bytes(const struct table *t)
         return ((t->mask + 1) * sizeof(t->slots[0]) + page - 1) & ~(page - 1);
 }
 
-static uint64_t hash_of(const struct roll_entry *e)
+static uint64_t hash_of(const struct dump_log_entry *e)
 {
         uint64_t hash = e->n_steps;
 
@@ -182,7 +182,7 @@ static uint64_t hash_of(const struct roll_entry *e)
         return hash;
 }
 
-static bool are_same(const struct roll_entry *a, const struct roll_entry *b)
+static bool are_same(const struct dump_log_entry *a, const struct dump_log_entry *b)
 {
         bool same = a->n_steps == b->n_steps;
 
@@ -192,13 +192,13 @@ static bool are_same(const struct roll_entry *a, const struct roll_entry *b)
         return same;
 }
 
-static void add_to_table(struct table *t, struct roll_entry *e)
+static void add_to_table(struct table *t, struct dump_log_entry *e)
 {
         size_t i = (size_t)hash_of(e) & t->mask;
 
         while (t->slots[i] && !are_same(t->slots[i], e))
                 i = (i + 1) & t->mask;
-        struct roll_entry *first = t->slots[i];
+        struct dump_log_entry *first = t->slots[i];
 
         if (first) {
                 first->last->same = e;
@@ -210,7 +210,7 @@ static void add_to_table(struct table *t, struct roll_entry *e)
 }
 
 /* Without memory for the table each is told of at length. */
-static void find_same(struct roll *r)
+static void find_same(struct dump_log *r)
 {
         struct table t = { .mask = 63 };
         void        *memory;
@@ -220,27 +220,27 @@ static void find_same(struct roll *r)
         if (w_os_vm_map(&memory, table_bytes(&t)) < 0)
                 return;
         t.slots = memory;
-        for (struct roll_entry *e = r->oldest; e; e = e->next)
+        for (struct dump_log_entry *e = r->oldest; e; e = e->next)
                 add_to_table(&t, e);
         w_os_vm_unmap(memory, table_bytes(&t));
 }
 
 /* ---- Telling --------------------------------------------------------------------------------- */
 
-static void tell_all_same(struct roll *r, const struct roll_entry *first)
+static void tell_all_same(struct dump_log *r, const struct dump_log_entry *first)
 {
-        for (const struct roll_entry *e = first; e; e = e->same)
+        for (const struct dump_log_entry *e = first; e; e = e->same)
                 w_text_write(&r->lines, e->header, e->header_bytes);
         for (uint32_t i = 0; i < first->n_steps; i++)
                 tell_step(&r->lines, &first->steps[i]);
         w_line_write(&r->lines, "\n");
 }
 
-void w_roll_tell(struct roll *r)
+void w_dump_log_write(struct dump_log *r)
 {
         W_ASSERT(!r->at_once && !r->open);
         find_same(r);
-        for (struct roll_entry *e = r->oldest; e && !r->lines.lost; e = e->next)
+        for (struct dump_log_entry *e = r->oldest; e && !r->lines.lost; e = e->next)
                 if (!e->is_told)
                         tell_all_same(r, e);
         if (r->cut)
@@ -248,11 +248,11 @@ void w_roll_tell(struct roll *r)
         w_lines_flush(&r->lines);
 }
 
-void w_roll_free(struct roll *r)
+void w_dump_log_free(struct dump_log *r)
 {
-        for (struct roll_chunk *next, *chunk = r->first; chunk; chunk = next) {
+        for (struct dump_log_chunk *next, *chunk = r->first; chunk; chunk = next) {
                 next = chunk->next;
                 w_os_vm_unmap(chunk, CHUNK_BYTES);
         }
-        *r = (struct roll){ 0 };
+        *r = (struct dump_log){ 0 };
 }

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { ERR_MOMENT_NS = 20000000 };
+enum { ERR_TIMEOUT_NS = 20000000 };
 
 /* A frame pointer that leaves the stack or does not climb ends the walk. Where code uses the
  * register for other things it may be any number, so nothing is added to it before it was compared:
@@ -29,13 +29,13 @@ W_NO_SANITIZE const void *w_frames_next(struct frames *f)
 
 struct lines w_lines_err(void)
 {
-        return (struct lines){ .fd = 2, .moment = ERR_MOMENT_NS };
+        return (struct lines){ .fd = 2, .timeout = ERR_TIMEOUT_NS };
 }
 
 /* Where each goes at once the next may still get through. */
 static void write_out(struct lines *to, const char *text, size_t n)
 {
-        if (!to->lost && !w_os_write(to->fd, text, n, to->moment))
+        if (!to->lost && !w_os_write(to->fd, text, n, to->timeout))
                 to->lost = to->buf != NULL;
 }
 

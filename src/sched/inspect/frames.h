@@ -27,7 +27,7 @@ enum { W_LINE_BYTES = 256 };    /* of a line, with a terminator: what does not f
 /* Where lines go: to fd, each at once or, with a buffer, when that is full and at the flush. */
 struct lines {
         int     fd;
-        int64_t moment;         /* ns, see w_os_write */
+        int64_t timeout;         /* ns, see w_os_write */
         char   *buf;            /* NULL: at once */
         size_t  n, room;        /* room: 0 without one */
         bool    lost;           /* nobody takes them any more, and none is written */

@@ -12,30 +12,30 @@
 
 /* Who waits in the kernel may go on, and its thread end with its stack: not as long as it has
  * lost_p, which it gives up under the lock. */
-static W_NO_SANITIZE void take_if_there(struct look *look)
+static W_NO_SANITIZE void take_if_there(struct frozen_m *look)
 {
         w_lock(&w_sched.lock);
         if (look->m->lost_p && look->m->curg == look->g)
-                w_calls_take(&look->calls, look->m, look->g, &look->regs);
+                w_backtrace_take(&look->calls, look->m, look->g, &look->regs);
         w_unlock(&w_sched.lock);
 }
 
-void w_look_take(struct look *look)
+void w_frozen_m_take(struct frozen_m *look)
 {
         look->calls.n_frames = 0;
-        if (look->how == W_LOOK_STANDS)
-                w_calls_take(&look->calls, look->m, look->g, &look->regs);
-        else if (look->how == W_LOOK_WAITS)
+        if (look->how == W_SEEN_FROZEN)
+                w_backtrace_take(&look->calls, look->m, look->g, &look->regs);
+        else if (look->how == W_SEEN_IN_SYSCALL)
                 take_if_there(look);
 }
 
 static void tell_call(void *arg, const void *pc, bool maybe)
 {
-        w_roll_step(arg, maybe ? W_STEP_MAYBE : W_STEP_CALL, (uintptr_t)pc);
+        w_dump_log_add(arg, maybe ? W_DUMP_MAYBE : W_DUMP_CALL, (uintptr_t)pc);
 }
 
-bool w_look_tell(struct roll *r, const struct look *look)
+bool w_frozen_m_write(struct dump_log *r, const struct frozen_m *look)
 {
-        w_calls_each(&look->calls, tell_call, r);
+        w_backtrace_each(&look->calls, tell_call, r);
         return look->calls.n_frames != 0;
 }

@@ -27,7 +27,7 @@ static void trace_line(void)
 
         w_lock(&w_sched.lock);
         uint32_t threads = w_sched.n_m;
-        uint32_t idle = w_sched.n_idle_m + w_sched.n_kept_m + w_n_officers_locked();
+        uint32_t idle = w_sched.n_idle_m + w_sched.n_dedicated_asleep + w_n_event_waiters_locked();
         uint32_t procs = w_n_procs();
 
         w_unlock(&w_sched.lock);

@@ -20,13 +20,13 @@
  * Reading costs 1 us, so it is done at most once in a millisecond for each P, and only if that P is
  * needed.
  *
- * PROTOCOL use
+ * PROTOCOL cpu-usage
  *
  * Goal      the descriptor of an M is open as long as the monitor may want it, is closed once, and
  *           nobody reads from a descriptor that was closed: its number may be a file of the
  *           program's by then.
  * Parties   monitor; the M when it ends, or whoever leaves it behind.
- * Words     m.use_fd: NONE, GONE, or the descriptor and 1.
+ * Words     m.usage_fd: NONE, GONE, or the descriptor and 1.
  * Monitor   1 takes the descriptor out, or opens one; GONE: nothing to do   2 reads   3 CAS NONE ->
  *           descriptor; fails: the M has ended, closes it
  * M         exchanges it for GONE; closes what it got
@@ -49,7 +49,7 @@
 
 enum {
         WINDOW_NS = 10000000,
-        HOG_NS = WINDOW_NS / 2,
+        COMPUTES_NS = WINDOW_NS / 2,
         READ_EVERY_NS = 1000000,
 };
 
@@ -63,11 +63,11 @@ enum { NONE = 0 };
 /* A descriptor that is the caller's, or -Exxx. */
 static int borrow(struct m *mp)
 {
-        uint32_t have = w_load_rlx(&mp->use_fd);                  /* hint: decided by the CAS */
+        uint32_t have = w_load_rlx(&mp->usage_fd);                  /* hint: decided by the CAS */
 
         if (have == NONE)
-                return w_os_use_open((int)w_load_rlx(&mp->tid));  /* hint: of whom, it will tell */
-        if (have == GONE || !w_cas_rlx(&mp->use_fd, &have, NONE)) /* guarded: see PROTOCOL */
+                return w_os_cpu_usage_open((int)w_load_rlx(&mp->tid)); /* hint */
+        if (have == GONE || !w_cas_rlx(&mp->usage_fd, &have, NONE)) /* guarded: see PROTOCOL */
                 return -ESRCH;
         return (int)have - 1;
 }
@@ -76,71 +76,71 @@ static void give_back(struct m *mp, int fd)
 {
         uint32_t none = NONE;
 
-        if (!w_cas_rlx(&mp->use_fd, &none, (uint32_t)fd + 1))     /* guarded: see PROTOCOL */
-                w_os_use_close(fd);
+        if (!w_cas_rlx(&mp->usage_fd, &none, (uint32_t)fd + 1))     /* guarded: see PROTOCOL */
+                w_os_cpu_usage_close(fd);
 }
 
-static int read_use(struct m *mp, struct w_os_use *out)
+static int read_use(struct m *mp, struct w_os_cpu_usage *out)
 {
         int fd = borrow(mp);
 
         if (fd < 0)
                 return fd;
         W_WINDOW("use-borrowed");
-        int rc = w_os_use_read(fd, out);
+        int rc = w_os_cpu_usage_read(fd, out);
 
         if (rc < 0)
-                w_os_use_close(fd);
+                w_os_cpu_usage_close(fd);
         else
                 give_back(mp, fd);
         return rc;
 }
 
-void w_verdict_end(struct m *mp)
+void w_activity_end(struct m *mp)
 {
-        uint32_t have = w_xchg_rlx(&mp->use_fd, GONE);            /* guarded: see PROTOCOL */
+        uint32_t have = w_xchg_rlx(&mp->usage_fd, GONE);            /* guarded: see PROTOCOL */
 
         if (have != NONE && have != GONE)
-                w_os_use_close((int)have - 1);
+                w_os_cpu_usage_close((int)have - 1);
 }
 
 /* ---- Judging --------------------------------------------------------------------------------- */
 
-static void begin_window(struct watch *w, const struct w_os_use *use, int64_t now)
+static void begin_window(struct sample *w, const struct w_os_cpu_usage *use, int64_t now)
 {
         w->base = *use;
         w->base_at = now;
 }
 
-static enum absence judge(const struct watch *w, const struct w_os_use *use, int64_t now)
+static enum activity judge(const struct sample *w, const struct w_os_cpu_usage *use, int64_t now)
 {
         int64_t busy = use->run - w->base.run + use->wait - w->base.wait;
         bool    idle = 2 * busy < now - w->base_at;
 
         if (idle) {
-                int ready = w_os_use_is_ready((int)w_load_rlx(&w->m->tid));       /* hint */
+                int ready = w_os_thread_is_ready((int)w_load_rlx(&w->m->tid));       /* hint */
 
                 if (ready <= 0)
-                        return ready < 0 ? W_IS_UNKNOWN : W_IS_BLOCKED;
+                        return ready < 0 ? W_ACTIVITY_UNKNOWN : W_ACTIVITY_BLOCKED;
         }
-        return use->run - w->first_run >= HOG_NS ? W_IS_HOG : W_IS_STARVED;
+        return use->run - w->first_run >= COMPUTES_NS ? W_ACTIVITY_RUNNING : W_ACTIVITY_STARVED;
 }
 
-static bool is_left_alone(enum absence verdict)
+static bool is_left_alone(enum activity verdict)
 {
-        return verdict == W_IS_STARVED ||
-               (verdict == W_IS_HOG && w_sched.config.preempt != WEFT_PREEMPT_ALL);
+        return verdict == W_ACTIVITY_STARVED ||
+               (verdict == W_ACTIVITY_RUNNING && w_sched.config.preempt != WEFT_PREEMPT_ALL);
 }
 
-void w_verdict_update(struct watch *w, int64_t now)
+void w_activity_update(struct sample *w, int64_t now)
 {
-        struct w_os_use use;
+        struct w_os_cpu_usage use;
 
         if (now - w->read_at < READ_EVERY_NS || (w->has_base && now - w->base_at < WINDOW_NS))
                 return;
         w->read_at = now;
         if (read_use(w->m, &use) < 0) {
-                w->verdict = now - w->since < WINDOW_NS ? W_IS_NOT_KNOWN_YET : W_IS_UNKNOWN;
+                w->verdict = now - w->since < WINDOW_NS ? W_ACTIVITY_NOT_YET : W_ACTIVITY_UNKNOWN;
                 return;
         }
         w->run = use.run;
@@ -156,23 +156,23 @@ void w_verdict_update(struct watch *w, int64_t now)
                 begin_window(w, &use, now);
 }
 
-int64_t w_verdict_next(const struct watch *w)
+int64_t w_activity_next(const struct sample *w)
 {
         return w->has_base ? w->base_at + WINDOW_NS : W_FOREVER;
 }
 
-void w_verdict_rebase(struct watch *w, int64_t now)
+void w_activity_rebase(struct sample *w, int64_t now)
 {
         w->since = now;
         w->has_base = false;
-        if (w->verdict != W_IS_HOG)
-                w->verdict = W_IS_NOT_KNOWN_YET;
+        if (w->verdict != W_ACTIVITY_RUNNING)
+                w->verdict = W_ACTIVITY_NOT_YET;
 }
 
-void w_verdict_forget(struct watch *w, int64_t now)
+void w_activity_forget(struct sample *w, int64_t now)
 {
-        w->verdict = W_IS_NOT_KNOWN_YET;
-        w_verdict_rebase(w, now);
-        w->held_by = 0;
+        w->verdict = W_ACTIVITY_NOT_YET;
+        w_activity_rebase(w, now);
+        w->preempt_by_at = 0;
         w->first_run = NOT_SEEN;
 }

@@ -3,7 +3,7 @@
  *
  * Called by   retake (a P was taken from who blocks), m (an entry finds that the P was taken),
  *             sysmon (one that does not come back).
- * Protocols   owns blocked; cites take (sched/preempt/take.c).
+ * Protocols   owns blocked-report; cites take (sched/preempt/take.c).
  *
  * Where a goroutine blocks the monitor sees, when it has taken its P: the calls that led there are
  * copied from its stack. For how long is known when it is back, and then it tells itself, with the
@@ -16,7 +16,7 @@
  * they did not come back and block in the same function, equally deep in their stacks.
  * Where the kernel does not tell what a thread does only those tell that come back.
  *
- * PROTOCOL blocked
+ * PROTOCOL blocked-report
  *
  * Goal      of each stay that blocks at most one tells, and nobody looks at a stack that is gone.
  * Parties   monitor; M.
@@ -65,9 +65,9 @@ static bool is_new(uintptr_t place)
 }
 
 /* Never 0. */
-static uintptr_t place_of(uintptr_t where, const void *fn)
+static uintptr_t entry_of(uintptr_t site, const void *fn)
 {
-        return (where ^ (uintptr_t)fn << 16) | 1;
+        return (site ^ (uintptr_t)fn << 16) | 1;
 }
 
 /* From the call of weft's that the goroutine has made, the first frame, to whoever made it; when
@@ -110,7 +110,7 @@ static void tell(const struct block *b, struct frames *back)
 {
         char         buf[TELL_BYTES];
         struct lines err = w_lines_err();
-        calls_fn    *write = back ? write_call : write_call_unnamed;
+        backtrace_fn    *write = back ? write_call : write_call_unnamed;
 
         err.buf = buf;
         err.room = sizeof(buf);
@@ -118,7 +118,7 @@ static void tell(const struct block *b, struct frames *back)
         say(b, !back);
         if (b->calls.n_frames) {
                 w_line_write(&err, "at\n");
-                w_calls_each(&b->calls, write, &err);
+                w_backtrace_each(&b->calls, write, &err);
         } else if (back) {
                 w_line_write(&err, "before it came to\n");
                 w_frames_write(&err, back);
@@ -168,11 +168,11 @@ static void report(void *arg)
 
         end_block(b->m, &block);
         describe(&block, b->g, b->since);
-        if (is_new(place_of(came_back_to(b->frames), block.fn)) && !block.told)
+        if (is_new(entry_of(came_back_to(b->frames), block.fn)) && !block.told)
                 tell(&block, &b->frames);
 }
 
-void w_blocked_report(struct m *mp, const void *frame)
+void w_blocked_report_return(struct m *mp, const void *frame)
 {
         struct g   *gp = mp->curg;
         struct back b = { .m = mp, .g = gp, .since = mp->blocked_since };
@@ -187,7 +187,7 @@ void w_blocked_report(struct m *mp, const void *frame)
 /* ---- The monitor ----------------------------------------------------------------------------- */
 
 /* Equal for goroutines that block at the same place, and mostly for those only. */
-static uintptr_t place_in(const struct stack *stack, const struct w_os_sight *sight)
+static uintptr_t place_in(const struct stack *stack, const struct w_os_thread_state *sight)
 {
         uintptr_t depth = (uintptr_t)stack->top - (uintptr_t)sight->sp;
         bool      own = depth < (uintptr_t)(stack->top - stack->low);
@@ -204,7 +204,7 @@ static void look_again_locked(struct m *mp, int64_t at)
 
 /* mp was in user code, and where `sight` says. It may have entered since: then it waits for the
  * lock, on g0, with its goroutine or without it. */
-static void look_locked(struct m *mp, const struct w_os_sight *sight, int64_t since)
+static void look_locked(struct m *mp, const struct w_os_thread_state *sight, int64_t since)
 {
         const struct g  *gp = *(struct g *const volatile *)&mp->curg;
         struct block    *b = &mp->block;
@@ -214,40 +214,40 @@ static void look_locked(struct m *mp, const struct w_os_sight *sight, int64_t si
                 return;
         describe(b, gp, since);
         b->told = false;
-        b->mark = w_load_rlx(&mp->mark);                          /* guarded by the lock */
+        b->where = w_load_rlx(&mp->where);                          /* guarded by the lock */
         b->pc = sight->pc;
         b->sp = sight->sp;
-        b->where = place_in(gp->stack, sight);
-        w_calls_take(&b->calls, mp, gp, &regs);
+        b->site = place_in(gp->stack, sight);
+        w_backtrace_take(&b->calls, mp, gp, &regs);
         look_again_locked(mp, since + LONG_NS);
 }
 
 /* Where it waits. False: it computes, or that cannot be known. */
-static bool see(const struct m *mp, struct w_os_sight *out)
+static bool see(const struct m *mp, struct w_os_thread_state *out)
 {
-        int rc = w_os_sight((int)w_load_rlx(&mp->tid), out);      /* hint */
+        int rc = w_os_thread_state((int)w_load_rlx(&mp->tid), out);      /* hint */
 
         if (rc < 0)
-                *out = (struct w_os_sight){ .pc = NULL };
+                *out = (struct w_os_thread_state){ .pc = NULL };
         return rc == 0 && !out->computes;
 }
 
-void w_blocked_look(struct m *mp, uint32_t mark, int64_t since)
+void w_blocked_report_locate(struct m *mp, uint32_t where, int64_t since)
 {
-        struct w_os_sight sight;
+        struct w_os_thread_state sight;
 
         if (!see(mp, &sight))
                 sight.pc = sight.sp = NULL;
         W_WINDOW("blocked-before-look");
         w_lock(&w_sched.lock);
-        if (mp->lost_p && w_load_acq(&mp->mark) == mark) {        /* [MK1] */
+        if (mp->lost_p && w_load_acq(&mp->where) == where) {        /* [MK1] */
                 W_WINDOW("blocked-seen-outside");
                 look_locked(mp, &sight, since);
         }
         w_unlock(&w_sched.lock);
 }
 
-int64_t w_blocked_next(void)
+int64_t w_blocked_report_next(void)
 {
         return w_sched.blocked_next_at;
 }
@@ -283,7 +283,8 @@ static struct m *find(int64_t now)
 
 /* True: it is where it was, nobody has told of that place, and *out is to be told. Who waits
  * elsewhere by now, or computes (sight: NULL), tells itself. */
-static bool settle(struct m *mp, int64_t now, const struct w_os_sight *sight, struct block *out)
+static bool settle(struct m *mp, int64_t now, const struct w_os_thread_state *sight,
+                   struct block *out)
 {
         struct block *b = &mp->block;
         bool          tells = false;
@@ -291,9 +292,9 @@ static bool settle(struct m *mp, int64_t now, const struct w_os_sight *sight, st
         w_lock(&w_sched.lock);
         if (b->since && b->look_at <= now) {    /* else it was back, and blocks anew */
                 bool stays = sight && sight->pc == b->pc && sight->sp == b->sp &&
-                             w_load_acq(&mp->mark) == b->mark;            /* [MK1] */
+                             w_load_acq(&mp->where) == b->where;            /* [MK1] */
 
-                tells = stays && is_new(place_of(b->where, b->fn));
+                tells = stays && is_new(entry_of(b->site, b->fn));
                 b->told = tells;
                 b->look_at = W_FOREVER;
                 *out = *b;
@@ -302,9 +303,9 @@ static bool settle(struct m *mp, int64_t now, const struct w_os_sight *sight, st
         return tells;
 }
 
-uint32_t w_blocked_watch(int64_t now)
+uint32_t w_blocked_report_check(int64_t now)
 {
-        struct w_os_sight sight;
+        struct w_os_thread_state sight;
         struct block      block;
 
         if (now < w_sched.blocked_next_at)

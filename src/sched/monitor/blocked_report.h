@@ -9,17 +9,17 @@
 
 /* mp has blocked since then, at `mark`, and has lost its P for that: where? Context: the monitor,
  * lock `take` held and no other. */
-void w_blocked_look(struct m *mp, uint32_t mark, int64_t since);
+void w_blocked_report_locate(struct m *mp, uint32_t where, int64_t since);
 
 /* Tells of one that has blocked for very long and goes on. How many it has seen to. Context: the
  * monitor. */
-uint32_t w_blocked_watch(int64_t now);
+uint32_t w_blocked_report_check(int64_t now);
 /* When that has to be called again; W_FOREVER: nobody blocks. */
-int64_t w_blocked_next(void);
+int64_t w_blocked_report_next(void);
 
 /* mp has come back after mp->blocked_since, its P taken meanwhile; `frame` is the frame of the
  * function that its entry called. Context: that M, no runtime lock held; may switch: to g0 and
  * back. */
-void w_blocked_report(struct m *mp, const void *frame);
+void w_blocked_report_return(struct m *mp, const void *frame);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Called by   sysmon (it has nothing to do), asleep and thread (an M sleeps, or is gone).
  * Protocols   owns deadlock; cites sysmon (sched/monitor/sysmon.c), threads
- *             (sched/thread/thread.c), keeper (sched/timer/timekeeper.c).
+ *             (sched/thread/thread.c), timekeeper (sched/timer/timekeeper.c).
  *
  * PROTOCOL deadlock
  *
@@ -10,8 +10,8 @@
  *           never does as long as one could.
  * Parties   monitor; Ms; threads of the program, which come and go without saying so.
  * Words     sysmon_sleeps: true from when the monitor found every P idle until one is used, or all
- *           Ms are found asleep anew; n_m, idle_m, keeper, outside: all under sched.lock. The heaps
- *           of timers. The kernel's count of threads.
+ *           Ms are found asleep anew; n_m, idle_m, timekeeper, outside: all under sched.lock. The
+ *           heaps of timers. The kernel's count of threads.
  * Monitor   1 every P is idle: sysmon_sleeps := true (PROTOCOL sysmon)   2 under the lock: all Ms
  *           but the timekeeper are in the lists of those that sleep; nothing in the global queue;
  *           nothing outside may wake anyone. No timer is set   3 asks the kernel how many threads
@@ -54,11 +54,11 @@ enum { PAUSE_MIN_NS = 1000000, SAY_AFTER_NS = 100000000 };
 #define PAUSE_MAX_NS INT64_C(10000000000)
 #define SAY_EVERY_NS INT64_C(60000000000)
 
-void w_deadlock_except(struct outside *o)
+void w_deadlock_except(struct wake_source *o)
 {
         w_lock(&w_sched.lock);
-        o->next = w_sched.outside;
-        w_sched.outside = o;
+        o->next = w_sched.wake_sources;
+        w_sched.wake_sources = o;
         w_unlock(&w_sched.lock);
 }
 
@@ -66,7 +66,8 @@ void w_deadlock_except(struct outside *o)
 
 static bool all_ms_sleep_locked(void)
 {
-        return w_sched.n_idle_m + w_sched.n_kept_m + w_n_officers_locked() == w_sched.n_m;
+        return w_sched.n_idle_m + w_sched.n_dedicated_asleep + w_n_event_waiters_locked() ==
+               w_sched.n_m;
 }
 
 void w_deadlock_asleep_locked(void)
@@ -77,9 +78,9 @@ void w_deadlock_asleep_locked(void)
 
 /* ---- The monitor ----------------------------------------------------------------------------- */
 
-static bool outside_may_wake_locked(void)
+static bool source_may_wake_locked(void)
 {
-        for (struct outside *o = w_sched.outside; o; o = o->next)
+        for (struct wake_source *o = w_sched.wake_sources; o; o = o->next)
                 if (o->may_wake())
                         return true;
         return false;
@@ -133,14 +134,14 @@ void w_deadlock_begin_anew(void)
         w_sched.look_pause = 0;
 }
 
-int64_t w_deadlock_look(int64_t now)
+int64_t w_deadlock_check(int64_t now)
 {
         if (w_sched.in_background)
                 return W_FOREVER;
         w_lock(&w_sched.lock);
         uint32_t n_ours = n_ours_locked();
         bool     quiet = nobody_stirs_locked();
-        bool     outside = quiet && outside_may_wake_locked();
+        bool     outside = quiet && source_may_wake_locked();
 
         w_unlock(&w_sched.lock);
         if (!quiet || w_timers_pending() || w_live_count() == 0)
@@ -153,7 +154,7 @@ int64_t w_deadlock_look(int64_t now)
         bool timers = w_timers_pending();
 
         w_lock(&w_sched.lock);
-        quiet = !timers && nobody_stirs_locked() && !outside_may_wake_locked();
+        quiet = !timers && nobody_stirs_locked() && !source_may_wake_locked();
         W_ASSERT(!quiet || n_ours_locked() == n_ours);
         w_unlock(&w_sched.lock);
         if (quiet && n_others == 0)

@@ -11,20 +11,20 @@
 
 /* Something that may wake a goroutine though no thread of the process does anything: the kernel, by
  * a signal or a descriptor. Asked under sched.lock; takes no lock. */
-struct outside {
+struct wake_source {
         bool          (*may_wake)(void);
-        struct outside *next;
+        struct wake_source *next;
 };
 
 /* Once per run and record. Context: any thread, a run is on. */
-void w_deadlock_except(struct outside *o);
+void w_deadlock_except(struct wake_source *o);
 
 /* An M has gone to sleep, or is gone: it may have been the last. With sched.lock. */
 void w_deadlock_asleep_locked(void);
 
 /* For the monitor, which is about to sleep until a P is used (sysmon_sleeps): fatal if nobody can
  * use one any more. When it wants to be called again if nothing happens; W_FOREVER: no need to. */
-int64_t w_deadlock_look(int64_t now);
+int64_t w_deadlock_check(int64_t now);
 
 /* For the monitor: something has happened since. */
 void w_deadlock_begin_anew(void);

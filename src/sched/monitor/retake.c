@@ -33,7 +33,7 @@ enum {
         REGION_NS = 20000,
         SLICE_NS = 10000000,
         NOPREEMPT_NS = 100000000,
-        HELD_WITHIN_NS = 5000000,       /* a tick of the kernel's, which looks at timers then */
+        PREEMPT_WITHIN_NS = 5000000,       /* a tick of the kernel's, which looks at timers then */
         STARVED_NS = 15000000,          /* more, for one that has got no CPU in which to be held */
 #if defined(W_HOOKED)
         LOST_MAX = 8,           /* an engine has few threads */
@@ -53,7 +53,7 @@ static bool somebody_looks(void)
 static bool is_needed(struct p *pp, int64_t now)
 {
         return w_load_rlx(&w_sched.n_globq) != 0 || !w_p_has_no_work(pp) ||     /* hint */
-               w_hogs_wait() || w_timers_next_at(&pp->timers) <= now;
+               w_preempt_any() || w_timers_next_at(&pp->timers) <= now;
 }
 
 /* On any P. */
@@ -62,71 +62,71 @@ static bool something_waits(int64_t now)
         return w_any_queue_has_work() || w_timers_first(INT64_MIN) <= now;
 }
 
-static bool is_region(const struct watch *w)
+static bool is_region(const struct sample *w)
 {
-        return w->mark & W_MARK_REGION;
+        return w->where & W_IN_REGION;
 }
 
-static void begin_anew(struct watch *w, int64_t now)
+static void begin_anew(struct sample *w, int64_t now)
 {
-        if (w->held_by)
-                w_hog_unask(w->m);
-        w_verdict_forget(w, now);
+        if (w->preempt_by_at)
+                w_preempt_unask(w->m);
+        w_activity_forget(w, now);
 }
 
 /* The monitor came late. Who was asked may not have run since then, and gets as long again. */
-static void begin_late(struct watch *w, int64_t now)
+static void begin_late(struct sample *w, int64_t now)
 {
-        if (w->held_by)
-                w->held_by = now + HELD_WITHIN_NS;
-        w_verdict_rebase(w, now);
+        if (w->preempt_by_at)
+                w->preempt_by_at = now + PREEMPT_WITHIN_NS;
+        w_activity_rebase(w, now);
 }
 
 /* Who is there, and since when, as far as it was looked at. */
 static void look_at(struct p *pp, int64_t now)
 {
-        struct watch *w = &pp->watch;
+        struct sample *w = &pp->sample;
         struct m     *mp = w_load_acq(&pp->m);                    /* [TK3] records stay mapped */
-        uint32_t      mark = mp ? w_load_rlx(&mp->mark) : W_MARK_INSIDE;        /* hint */
+        uint32_t      where = mp ? w_load_rlx(&mp->where) : W_IN_RUNTIME;        /* hint */
 
-        if (mp == w->m && mark == w->mark)
+        if (mp == w->m && where == w->where)
                 return;
         begin_anew(w, now);
         if (mp != w->m)
                 w->nopreempt_no = 0;    /* each M counts its own */
         w->m = mp;
-        w->mark = mark;
+        w->where = where;
         w->came_at = now;
 }
 
 /* The end of a window is not to be slept through: others wait. In the past: it was judged. */
-static void look_again_in_time(const struct watch *w, int64_t now)
+static void look_again_in_time(const struct sample *w, int64_t now)
 {
-        int64_t at = w_verdict_next(w);
+        int64_t at = w_activity_next(w);
 
         if (at > now && at < w_sched.judge_at)
                 w_sched.judge_at = at;
 }
 
 /* Who is held does not run, but is not blocked either. */
-static bool deserves_it(struct watch *w, int64_t now, bool needed)
+static bool deserves_it(struct sample *w, int64_t now, bool needed)
 {
         if (w_sched.config.preempt == WEFT_PREEMPT_OFF)
                 return false;
-        if (w_hog_is_held(w->m))
-                w->verdict = W_IS_HOG;
+        if (w_preempt_is_waiting(w->m))
+                w->verdict = W_ACTIVITY_RUNNING;
         else
-                w_verdict_update(w, now);
+                w_activity_update(w, now);
         look_again_in_time(w, now);
-        return w->verdict == W_IS_BLOCKED ||
+        return w->verdict == W_ACTIVITY_BLOCKED ||
                (w_sched.config.preempt == WEFT_PREEMPT_ALL &&
-                ((w->verdict == W_IS_HOG && needed) || w->verdict == W_IS_UNKNOWN));
+                ((w->verdict == W_ACTIVITY_RUNNING && needed) || w->verdict == W_ACTIVITY_UNKNOWN));
 }
 
 /* mp must not be asked; but that is for short whiles. */
 static void complain_if_long(struct p *pp, int64_t now)
 {
-        struct watch *w = &pp->watch;
+        struct sample *w = &pp->sample;
         uint32_t      no = w_load_rlx(&w->m->nopreempt_no);            /* hint */
 
         if (no != w->nopreempt_no) {
@@ -143,40 +143,40 @@ static void complain_if_long(struct p *pp, int64_t now)
 
 static bool is_ripe(struct p *pp, int64_t now, bool waits)
 {
-        struct watch *w = &pp->watch;
+        struct sample *w = &pp->sample;
 
-        if (w->mark & W_MARK_NOPREEMPT) {
+        if (w->where & W_IN_NOPREEMPT) {
                 complain_if_long(pp, now);
                 return false;
         }
         bool needed = is_needed(pp, now);
 
-        if (!w_mark_is_outside(w->mark) || !(needed || waits))
+        if (!w_where_is_user(w->where) || !(needed || waits))
                 return false;
         return is_region(w) ? now - w->since >= REGION_NS : deserves_it(w, now, needed);
 }
 
 /* A thread that waits for a CPU cannot be held, and runs beside whoever got its P when it gets one:
  * what counts is the time that it has run since it was asked. */
-static bool may_yet_be_held(const struct watch *w, int64_t now)
+static bool may_yet_be_preempted(const struct sample *w, int64_t now)
 {
-        return now < w->held_by ||
-               (now < w->held_by + STARVED_NS && w->run - w->asked_run < HELD_WITHIN_NS);
+        return now < w->preempt_by_at ||
+               (now < w->preempt_by_at + STARVED_NS && w->run - w->asked_run < PREEMPT_WITHIN_NS);
 }
 
 /* Who computes is held first, unless that takes too long. */
 static bool is_still_asked(struct p *pp, int64_t now)
 {
-        struct watch *w = &pp->watch;
+        struct sample *w = &pp->sample;
 
-        if (!w_sched.may_hold || is_region(w) || w->verdict != W_IS_HOG)
+        if (!w_sched.may_preempt || is_region(w) || w->verdict != W_ACTIVITY_RUNNING)
                 return false;
-        if (!w->held_by) {
-                w->held_by = now + HELD_WITHIN_NS;
+        if (!w->preempt_by_at) {
+                w->preempt_by_at = now + PREEMPT_WITHIN_NS;
                 w->asked_run = w->run;
-                w_hog_ask(pp, w->m);
+                w_preempt_ask(pp, w->m);
         }
-        return may_yet_be_held(w, now) && !w_hog_is_held(w->m);
+        return may_yet_be_preempted(w, now) && !w_preempt_is_waiting(w->m);
 }
 
 /* ---- Asking for a turn ----------------------------------------------------------------------- */
@@ -187,7 +187,7 @@ static bool is_still_asked(struct p *pp, int64_t now)
  * slice later, and gives it up at an entry, PROTOCOL take (sched/preempt/take.c). */
 static void ask_to_yield(struct p *pp, int64_t now)
 {
-        struct watch *w = &pp->watch;
+        struct sample *w = &pp->sample;
         uint64_t      n = w_load_rlx(&pp->stats.switches);        /* hint */
 
         if (n != w->n_switches || !w->m) {
@@ -209,8 +209,8 @@ static void ask_to_yield(struct p *pp, int64_t now)
 static bool is_to_give(const struct p *pp, int64_t now)
 {
         return w_load_rlx(&pp->attention) & W_ATTENTION_GIVE &&   /* hint */
-               !(pp->watch.mark & (W_MARK_REGION | W_MARK_NOPREEMPT)) &&
-               now - pp->watch.came_at < SLICE_NS;
+               !(pp->sample.where & (W_IN_REGION | W_IN_NOPREEMPT)) &&
+               now - pp->sample.came_at < SLICE_NS;
 }
 
 /* ---- Suspects -------------------------------------------------------------------------------- */
@@ -221,13 +221,13 @@ static bool find_out(struct p *pp, int64_t now, bool waits)
         bool ripe = is_ripe(pp, now, waits);
         bool asked = ripe && is_still_asked(pp, now);
 
-        pp->watch.suspect = ripe ? !asked : is_to_give(pp, now);
+        pp->sample.suspect = ripe ? !asked : is_to_give(pp, now);
         w_sched.n_asked += asked;
-        return pp->watch.suspect;
+        return pp->sample.suspect;
 }
 
 /* Everyone that hangs has a thread to itself: there must be an end to it. */
-static bool may_lose_locked(const struct watch *w)
+static bool may_lose_locked(const struct sample *w)
 {
         return is_region(w) || w_sched.n_lost < LOST_MAX;
 }
@@ -244,9 +244,9 @@ static uint32_t ask_suspects(bool *full)
         for (uint32_t i = 0; i < w_n_p() && n < limit; i++) {
                 struct p *pp = w_sched.all_p[i];
 
-                if (!pp->watch.suspect)
+                if (!pp->sample.suspect)
                         continue;
-                if (!may_lose_locked(&pp->watch))
+                if (!may_lose_locked(&pp->sample))
                         *full = true;
                 else if (w_take_ask_locked(pp))
                         n++;
@@ -266,51 +266,51 @@ static void complain_once(void)
 
 /* ---- Taking ---------------------------------------------------------------------------------- */
 
-static bool is_blocked(const struct watch *w)
+static bool is_blocked(const struct sample *w)
 {
-        return !is_region(w) && w->verdict == W_IS_BLOCKED;
+        return !is_region(w) && w->verdict == W_ACTIVITY_BLOCKED;
 }
 
 /* What is known is known of w->m; another may have the P by now, and marks are numbered by each M
  * for itself. The M looks at blocked_since if it finds that its P was taken: [TK2]. */
 static bool take_locked(struct p *pp)
 {
-        struct watch *w = &pp->watch;
+        struct sample *w = &pp->sample;
         struct m     *mp = pp->asked;
-        bool          known = mp == w->m && w_mark_is_outside(w->mark);
+        bool          known = mp == w->m && w_where_is_user(w->where);
 
         if (known && is_blocked(w))
                 mp->blocked_since = w->since;
-        bool taken = w_take_finish_locked(pp, known ? w->mark : W_NO_MARK);
+        bool taken = w_take_finish_locked(pp, known ? w->where : W_NOWHERE);
 
         if (!taken)
                 mp->blocked_since = 0;
         else if (!is_region(w))
-                w_hog_watch_locked(mp, w->verdict != W_IS_BLOCKED);
+                w_preempt_arm_locked(mp, w->verdict != W_ACTIVITY_BLOCKED);
         return taken;
 }
 
 /* Who blocks may wait for what somebody who is held has locked: that one comes first. */
-static bool goes_to_hog_locked(struct p *pp)
+static bool goes_to_preempted_locked(struct p *pp)
 {
-        return is_blocked(&pp->watch) && w_hogs_wait() &&
+        return is_blocked(&pp->sample) && w_preempt_any() &&
                !w_load_rlx(&w_sched.stopping) &&                  /* guarded */
-               w_hogs_grant_locked(pp);
+               w_preempt_grant_locked(pp);
 }
 
 static bool take_one(struct p *pp)
 {
-        const struct watch *w = &pp->watch;
+        const struct sample *w = &pp->sample;
 
         w_lock(&w_sched.lock);
         bool taken = pp->asked && take_locked(pp);
 
-        if (taken && !goes_to_hog_locked(pp))
+        if (taken && !goes_to_preempted_locked(pp))
                 w_hand_off_unlock(pp);
         else
                 w_unlock(&w_sched.lock);
         if (taken && is_blocked(w))
-                w_blocked_look(w->m, w->mark, w->since);
+                w_blocked_report_locate(w->m, w->where, w->since);
         return taken;
 }
 
@@ -325,9 +325,9 @@ static uint32_t take_asked(void)
 }
 
 /* Somebody who has a P that others need does not get on for want of a CPU. */
-static bool is_starved(const struct watch *w)
+static bool is_starved(const struct sample *w)
 {
-        return w->verdict == W_IS_STARVED || (w->held_by && !w->suspect);
+        return w->verdict == W_ACTIVITY_STARVED || (w->preempt_by_at && !w->suspect);
 }
 
 uint32_t w_retake(int64_t now, bool rested)
@@ -339,14 +339,14 @@ uint32_t w_retake(int64_t now, bool rested)
         w_sched.judge_at = W_FOREVER;
         for (uint32_t i = 0; i < w_n_p(); i++) {
                 look |= find_out(w_sched.all_p[i], now, waits);
-                starved |= is_starved(&w_sched.all_p[i]->watch);
+                starved |= is_starved(&w_sched.all_p[i]->sample);
                 ask_to_yield(w_sched.all_p[i], now);
         }
         if (starved)
                 w_add_rlx(&w_sched.n_starved, 1);                 /* counter */
         if (!rested)
                 for (uint32_t i = 0; i < w_n_p(); i++)
-                        begin_late(&w_sched.all_p[i]->watch, now);
+                        begin_late(&w_sched.all_p[i]->sample, now);
         if (!look || !rested || somebody_looks())
                 return 0;
         w_take_begin();

@@ -2,8 +2,9 @@
  * own.
  *
  * Called by   run (start, stop), idle (a P is used again).
- * Calls       its duties: hogs, retake, threads that could not be created, follow, keeper, blocked,
- *             netpoll, schedtrace; when it sleeps, deadlock; signals, whenever it is poked.
+ * Calls       its duties: hogs, retake, threads that could not be created, follow, timekeeper,
+ *             blocked, netpoll, schedtrace; when it sleeps, deadlock; signals, whenever it is
+ *             poked.
  *
  * The thread runs no goroutine, has no P and blocks every signal. It rests for 20 us; after a while
  * without anything to do twice as long each time, up to 10 ms. With every P idle it sleeps until
@@ -20,9 +21,9 @@
  * Goal      while a P is in use the monitor comes round at least every 10 ms; while none is it
  *           costs nothing; it ends when it is told to.
  * Parties   monitor; whoever takes a P out of the idle list; the end of the run; signal handlers,
- *           which only poke (PROTOCOL signal, signal/signal.c), or call it first (PROTOCOL hogs,
+ *           which only poke (PROTOCOL signal, signal/signal.c), or call it first (PROTOCOL preempt,
  *           sched/preempt/preempt.c).
- * Words     sysmon_sleeps, sysmon_woken, roused, must_end, n_idle_p, thread_owed, under
+ * Words     sysmon_sleeps, sysmon_woken, roused, must_end, n_idle_p, thread_pending, under
  *           sched.lock; called; the note, which several may poke.
  * Monitor   1 under the lock: every P is idle and no thread is owed: sysmon_sleeps := true, looks
  *           whether anybody can end that (PROTOCOL deadlock, sched/monitor/deadlock.c), sleeps on
@@ -73,7 +74,7 @@ static struct {
         struct m           self;        /* in no list, without a P or a goroutine: w_m() finds it */
         struct note        note;        /* wakes it from deep sleep, and to end */
         w_atomic_u32       must_end;    /* S  sched.lock */
-        w_atomic_u32       called;      /* a  guarded by NT2: for a round, by who takes no lock */
+        w_atomic_u32       kicked;      /* a  guarded by NT2: for a round, by who takes no lock */
         bool               roused;      /* s  from deep sleep, because a P is used */
         bool               may_be_soon; /* it was so at once when it last slept deeply */
         int64_t            rest;
@@ -118,7 +119,7 @@ static bool rests_idly(void)
         sysmon.n_idle = all_ps_idle() ? sysmon.n_idle + 1 : 0;
         return sysmon.n_idle && sysmon.n_idle <= ROUNDS_IDLE &&
                (sysmon.may_be_soon || w_netpoll_is_waited_for()) &&
-               !w_load_rlx(&w_sched.thread_owed);                 /* hint: looks again next time */
+               !w_load_rlx(&w_sched.thread_pending);               /* hint: looks again next time */
 }
 
 /* Nor is there anything to be tried again. */
@@ -128,7 +129,7 @@ static bool nothing_runs(void)
                 return false;
         w_lock(&w_sched.lock);
         bool none = w_load_rlx(&w_sched.n_idle_p) == w_n_procs() &&              /* guarded */
-                    !w_load_rlx(&w_sched.thread_owed);            /* guarded by the lock */
+                    !w_load_rlx(&w_sched.thread_pending);            /* guarded by the lock */
 
         w_sched.sysmon_sleeps = none;
         sysmon.roused = false;
@@ -150,9 +151,9 @@ void w_sysmon_poke(void)
         w_note_poke(&sysmon.note);
 }
 
-void w_sysmon_call(void)
+void w_sysmon_request(void)
 {
-        w_store_rlx(&sysmon.called, 1);                           /* guarded by NT2 */
+        w_store_rlx(&sysmon.kicked, 1);                           /* guarded by NT2 */
         w_note_poke(&sysmon.note);
 }
 
@@ -183,7 +184,7 @@ static bool was_woken(void)
 
         w_sched.sysmon_woken = false;
         w_unlock(&w_sched.lock);
-        return w_xchg_rlx(&sysmon.called, 0) || woken;            /* guarded by NT2 */
+        return w_xchg_rlx(&sysmon.kicked, 0) || woken;            /* guarded by NT2 */
 }
 
 /* Until it is time, or somebody wakes it: true. Signals do not end the rest. */
@@ -208,9 +209,9 @@ static void sleep_deeply(void)
 {
         int64_t now = w_os_now();
 
-        (void)w_keeper_watch(now);
-        int64_t until = earlier(w_deadlock_look(w_os_now()),
-                                earlier(w_schedtrace_next(), w_blocked_next()));
+        (void)w_timekeeper_check(now);
+        int64_t until = earlier(w_deadlock_check(w_os_now()),
+                                earlier(w_schedtrace_next(), w_blocked_report_next()));
 
         if (sleep_until(until))
                 w_deadlock_begin_anew();
@@ -255,24 +256,24 @@ static uint32_t keep_clocks(int64_t now, bool rested)
         return 0;
 }
 
-static uint32_t watch_hogs(int64_t now, bool rested)
+static uint32_t watch_preempted(int64_t now, bool rested)
 {
         (void)rested;
-        w_hogs_watch_lost(now);
-        w_hogs_tell_once();
+        w_preempt_arm_lost(now);
+        w_preempt_report_once();
         return 0;
 }
 
-static uint32_t serve_hogs(int64_t now, bool rested)
+static uint32_t serve_preempted_idle(int64_t now, bool rested)
 {
         (void)now, (void)rested;
-        return w_hogs_serve_idle();
+        return w_preempt_serve_idle();
 }
 
-static uint32_t create_owed_threads(int64_t now, bool rested)
+static uint32_t create_pending_threads(int64_t now, bool rested)
 {
         (void)rested;
-        return w_thread_retry_owed(now);
+        return w_thread_retry_pending(now);
 }
 
 static uint32_t follow_machine(int64_t now, bool rested)
@@ -281,23 +282,23 @@ static uint32_t follow_machine(int64_t now, bool rested)
         return w_follow(now);
 }
 
-static uint32_t watch_keeper(int64_t now, bool rested)
+static uint32_t check_timekeeper(int64_t now, bool rested)
 {
         (void)rested;
-        return w_keeper_watch(now);
+        return w_timekeeper_check(now);
 }
 
-static uint32_t watch_blocked(int64_t now, bool rested)
+static uint32_t check_blocked(int64_t now, bool rested)
 {
         (void)rested;
-        return w_blocked_watch(now);
+        return w_blocked_report_check(now);
 }
 
 /* The next time in 10 ms, whatever came. */
-static uint32_t watch_netpoll(int64_t now, bool rested)
+static uint32_t check_netpoll(int64_t now, bool rested)
 {
         (void)rested;
-        w_netpoll_watch(now);
+        w_netpoll_check(now);
         return 0;
 }
 
@@ -310,8 +311,9 @@ static uint32_t trace(int64_t now, bool rested)
 
 /* In this order, in every round. */
 static duty *const duties[] = {
-        keep_clocks, watch_hogs, w_retake, serve_hogs, create_owed_threads, follow_machine,
-        watch_keeper, watch_blocked, watch_netpoll, trace,
+        keep_clocks, watch_preempted, w_retake, serve_preempted_idle, create_pending_threads,
+        follow_machine,
+        check_timekeeper, check_blocked, check_netpoll, trace,
 };
 
 static uint32_t do_duties(bool rested)
@@ -348,13 +350,13 @@ int w_sysmon_tid(void)
 
 int w_sysmon_start(void)
 {
-        sysmon.self = (struct m){ .mark = W_ATOMIC_INIT(W_MARK_INSIDE) };
+        sysmon.self = (struct m){ .where = W_ATOMIC_INIT(W_IN_RUNTIME) };
         w_note_clear(&sysmon.note);
         w_store_rlx(&sysmon.must_end, 0);                         /* own word: no thread yet */
         sysmon.rest = REST_MIN_NS;
         sysmon.n_quiet = sysmon.n_idle = 0;
         sysmon.may_be_soon = false;
-        w_store_rlx(&sysmon.called, 0);                           /* own word likewise */
+        w_store_rlx(&sysmon.kicked, 0);                           /* own word likewise */
         sysmon.n_late = 0;
         int rc = w_os_thread_start(&sysmon.thread, "weft-sysmon", W_THREAD_STACK, sysmon_main,
                                    NULL);

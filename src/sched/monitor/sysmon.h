@@ -23,7 +23,7 @@ void w_sysmon_poke(void);
 void w_signals_deliver(void);
 
 /* There is something for a round of its to do. Any thread, async-signal-safe. */
-void w_sysmon_call(void);
+void w_sysmon_request(void);
 
 /* There is something for it to do at once. With sched.lock. */
 void w_sysmon_hurry_locked(void);

@@ -1,7 +1,7 @@
 /* sched/preempt/blocking.c - blocking regions: code that says that it may block its thread.
  *
  * Called by   user code.
- * Protocols   cites take (sched/preempt/take.c), mark (sched/preempt/enter.c).
+ * Protocols   cites take (sched/preempt/take.c), where (sched/preempt/enter.c).
  *
  * A region begins and ends with a few plain stores: the P stays where it is, and is taken only if
  * the region lasts and somebody needs it (sched/monitor/sysmon.c). Then its goroutine goes on
@@ -21,22 +21,22 @@
 
 /* Both are called inside, by the M that has this mark, and say what it becomes. It is handed on in
  * a register: to write it and read it back at each step takes longer than all the rest. */
-W_INLINE uint32_t begin(struct m *mp, uint32_t mark)
+W_INLINE uint32_t begin(struct m *mp, uint32_t where)
 {
         if (mp->n_regions++ == 0) {
                 w_g_move(mp->curg, G_RUNNING, G_REGION);
-                mark |= W_MARK_REGION;
+                where |= W_IN_REGION;
         }
-        return mark;
+        return where;
 }
 
-W_INLINE uint32_t end(struct m *mp, uint32_t mark)
+W_INLINE uint32_t end(struct m *mp, uint32_t where)
 {
         if (--mp->n_regions == 0) {
                 w_g_move(mp->curg, G_REGION, G_RUNNING);
-                mark &= ~(uint32_t)W_MARK_REGION;
+                where &= ~(uint32_t)W_IN_REGION;
         }
-        return mark;
+        return where;
 }
 
 W_EXPORT void weft_block_begin(void)
@@ -47,7 +47,7 @@ W_EXPORT void weft_block_begin(void)
                 return;         /* a thread of the program may always block */
         uint32_t before = w_enter_on(mp);
 
-        w_leave_as(mp, before, begin(mp, before | W_MARK_INSIDE));
+        w_leave_as(mp, before, begin(mp, before | W_IN_RUNTIME));
 }
 
 /* Who does nothing but short regions would never let others have their turn. */
@@ -57,9 +57,9 @@ static W_NOINLINE void go_on(void)
         w_give_turn();
 }
 
-static W_NOINLINE void go_on_and_leave(struct m *mp, uint32_t before, uint32_t mark)
+static W_NOINLINE void go_on_and_leave(struct m *mp, uint32_t before, uint32_t where)
 {
-        w_store_rlx(&mp->mark, mark);                             /* own word */
+        w_store_rlx(&mp->where, where);                             /* own word */
         go_on();
         w_leave(before);
 }
@@ -75,12 +75,12 @@ W_EXPORT void weft_block_end(void)
 
         W_CHECK(mp->n_regions > mp->on_g0,
                 "goroutine %ld ends a blocking region that it has not begun", (long)mp->curg->id);
-        uint32_t mark = end(mp, before | W_MARK_INSIDE);
+        uint32_t where = end(mp, before | W_IN_RUNTIME);
 
         if (W_LIKELY(mp->p && !w_p_is_to_yield(mp->p)) || mp->n_regions)
-                w_leave_as(mp, before, mark);
+                w_leave_as(mp, before, where);
         else
-                go_on_and_leave(mp, before, mark);
+                go_on_and_leave(mp, before, where);
 }
 
 /* ---- On the thread's own stack --------------------------------------------------------------- */
@@ -94,17 +94,17 @@ void w_commit_blocking(struct m *mp, const struct commit *c)
         mp->curg = call.left;
         mp->on_g0 = true;
         mp->curg->nopreempt = true;     /* who waits here is refused before it leaves this stack */
-        w_leave_as(mp, 0, begin(mp, w_load_rlx(&mp->mark)));      /* own word */
+        w_leave_as(mp, 0, begin(mp, w_load_rlx(&mp->where)));      /* own word */
         call.fn(call.arg);
         (void)w_enter_on(mp);
-        w_store_rlx(&mp->mark, end(mp, w_load_rlx(&mp->mark)));   /* own word */
+        w_store_rlx(&mp->where, end(mp, w_load_rlx(&mp->where)));   /* own word */
         mp->on_g0 = false;
         mp->curg->nopreempt = w_g_cold(mp->curg)->n_nopreempt > 0;
         call.left->saved_errno = *mp->errno_at;
         mp->resume = call.left;
 }
 
-static void call_here(void (*fn)(void *), void *arg)
+static void call_blocking(void (*fn)(void *), void *arg)
 {
         weft_block_begin();
         fn(arg);
@@ -118,7 +118,7 @@ W_EXPORT int weft_blocking(void (*fn)(void *), void *arg)
         if (!fn)
                 return -EINVAL;
         if (!mp || !mp->curg || mp->on_g0) {
-                call_here(fn, arg);     /* a thread of the program, or on its own stack already */
+                call_blocking(fn, arg);   /* a thread of the program, or on its own stack already */
                 return 0;
         }
         W_ENTER();

@@ -1,9 +1,9 @@
 /* sched/preempt/enter.c - entering weft with something to be seen to.
  *
  * Called by   w_enter, at the beginning of every public function.
- * Protocols   owns mark; cites take (sched/preempt/take.c).
+ * Protocols   owns where; cites take (sched/preempt/take.c).
  *
- * PROTOCOL mark
+ * PROTOCOL where
  *
  * Goal      at any moment others can tell whether an M is in weft's code or in the user's, and
  *           whether it has been back since they last looked.
@@ -20,7 +20,7 @@
  *           is back. It leaves with the number next to the old one; if GRANTED were one as well
  *           that would be the number of the stay that was undone, and two stays would seem one.
  * Edges     [MK1] what was done inside   leave: mark store-release -> others: mark load-acquire
- * Abandoned a thread that did not come back before its run ended: PROTOCOL left
+ * Abandoned a thread that did not come back before its run ended: PROTOCOL abandon
  * (sched/run/abandon.c).
  * Forked    a child of fork finds it too, and dies: sched/run/fork.c.
  * Tests     flow/sched/run/test_run.c, flow/sched/preempt/test_take_p.c, crash/test_behind.c.
@@ -40,40 +40,40 @@ static void came_back_without_p(struct m *mp, const void *frame)
 {
         mp->p = NULL;
         if (mp->blocked_since)
-                w_blocked_report(mp, frame);
+                w_blocked_report_return(mp, frame);
 }
 
 /* From user code that may be left without a P, and the monitor has waited for long. */
 static bool is_to_give(const struct m *mp, uint32_t before)
 {
-        return mp->p && mp->curg && w_mark_is_outside(before) &&
-               !(before & (W_MARK_REGION | W_MARK_NOPREEMPT)) &&
+        return mp->p && mp->curg && w_where_is_user(before) &&
+               !(before & (W_IN_REGION | W_IN_NOPREEMPT)) &&
                w_load_rlx(&mp->p->attention) & W_ATTENTION_GIVE;  /* hint */
 }
 
 /* The steps of an M that enters, in PROTOCOL take. */
-void w_enter_flagged(struct m *mp, uint32_t before)
+void w_enter_slow(struct m *mp, uint32_t before)
 {
-        uint32_t flag = w_load_acq(&mp->flag);                    /* [TK2] */
-        uint32_t fenced = flag & W_FLAG_FENCED;
+        uint32_t retake = w_load_acq(&mp->retake);                    /* [TK2] */
+        uint32_t fenced = retake & W_RETAKE_FENCED;
 
         if (fenced) {
                 w_fence_full();                                   /* [TK1] */
-                flag = w_load_acq(&mp->flag);                     /* [TK2] */
+                retake = w_load_acq(&mp->retake);                     /* [TK2] */
         }
         W_WINDOW("enter-flagged");
-        if (flag == (W_FLAG_REQUEST | fenced) &&
-            w_cas_acqrel(&mp->flag, &flag, W_FLAG_REFUSED | fenced)) {          /* [TK2] */
+        if (retake == (W_RETAKE_REQUESTED | fenced) &&
+            w_cas_acqrel(&mp->retake, &retake, W_RETAKE_REFUSED | fenced)) {          /* [TK2] */
                 if (W_UNLIKELY(is_to_give(mp, before)))
                         w_give_up_p(mp);
                 return;
         }
-        if (flag == (W_FLAG_TAKEN | fenced) &&
-            w_cas_acqrel(&mp->flag, &flag, W_FLAG_LOST | fenced))               /* [TK2] */
+        if (retake == (W_RETAKE_TAKEN | fenced) &&
+            w_cas_acqrel(&mp->retake, &retake, W_RETAKE_LOST | fenced))               /* [TK2] */
                 came_back_without_p(mp, __builtin_frame_address(0));
-        if (flag == (W_FLAG_ABANDONED | fenced))
-                w_left_for_ever(mp);
-        if (flag == (W_FLAG_FORKED | fenced))
+        if (retake == (W_RETAKE_ABANDONED | fenced))
+                w_abandon_sleep(mp);
+        if (retake == (W_RETAKE_FORKED | fenced))
                 w_fork_refuse();
 }
 

@@ -1,7 +1,7 @@
 /* sched/preempt/nopreempt.c - code that must not lose its P: weft_nopreempt_begin and _end.
  *
  * Called by   user code; switch and regain, where such a goroutine gives its P up itself.
- * Protocols   cites mark (sched/preempt/enter.c), take (sched/preempt/take.c).
+ * Protocols   cites where (sched/preempt/enter.c), take (sched/preempt/take.c).
  *
  * Between the two the M's mark says so, and neither the monitor nor the signal touches it; only who
  * stops the world takes the P. The mark is the M's, so a goroutine that waits or yields in between
@@ -24,7 +24,7 @@ static void put_on(struct g *gp)
         gp->nopreempt = true;
         w_store_rlx(&mp->nopreempt_id, (uint64_t)gp->id);              /* hint: for a report */
         w_store_rlx(&mp->nopreempt_no, w_load_rlx(&mp->nopreempt_no) + 1);  /* hint: likewise */
-        w_store_rlx(&mp->mark, w_load_rlx(&mp->mark) | W_MARK_NOPREEMPT);            /* own word */
+        w_store_rlx(&mp->where, w_load_rlx(&mp->where) | W_IN_NOPREEMPT);            /* own word */
 }
 
 /* Who is in weft_blocking keeps it: by that its waits are refused, see w_commit_blocking. */
@@ -33,14 +33,14 @@ static void take_off(struct g *gp)
         struct m *mp = w_m();
 
         gp->nopreempt = mp->on_g0;
-        w_store_rlx(&mp->mark, w_load_rlx(&mp->mark) & ~(uint32_t)W_MARK_NOPREEMPT); /* own word */
+        w_store_rlx(&mp->where, w_load_rlx(&mp->where) & ~(uint32_t)W_IN_NOPREEMPT); /* own word */
 }
 
 void w_nopreempt_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void *arg), void *arg)
 {
         struct g *gp = w_g();
 
-        if (w_g_is_bound(gp))           /* weft_blocking: there is no other stack to refuse it on */
+        if (w_g_in_region(gp))          /* weft_blocking: there is no other stack to refuse it on */
                 w_g_refuse_wait(gp, w_wait_reason_name(reason));
         take_off(gp);
         w_park(reason, unlock, arg);
@@ -56,12 +56,12 @@ void w_nopreempt_yield(void)
         put_on(gp);
 }
 
-void w_nopreempt_queue_self(void)
+void w_nopreempt_requeue_self(void)
 {
         struct g *gp = w_g();
 
         take_off(gp);
-        w_queue_self();
+        w_requeue_self();
         put_on(gp);
 }
 

@@ -10,6 +10,6 @@
 
 void w_nopreempt_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void *arg), void *arg);
 void w_nopreempt_yield(void);
-void w_nopreempt_queue_self(void);
+void w_nopreempt_requeue_self(void);
 
 #endif

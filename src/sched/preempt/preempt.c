@@ -1,7 +1,7 @@
 /* sched/preempt/preempt.c - goroutines that compute without calling weft take turns on the Ps.
  *
  * Called by   retake (a P was taken), find, idle, take and sysmon (a P is free), run.
- * Protocols   owns hogs; cites take (sched/preempt/take.c), idle (sched/idle.c).
+ * Protocols   owns preempt; cites take (sched/preempt/take.c), idle (sched/idle.c).
  *
  * Who computes on and on loses its P (sched/monitor/retake.c), and then its thread is held where it
  * is, in a signal handler: else more threads would run than there are Ps. Held threads stand in a
@@ -10,7 +10,7 @@
  * end. No context is switched in the handler, and nothing moves to another thread at an arbitrary
  * instruction.
  *
- * PROTOCOL hogs
+ * PROTOCOL preempt
  *
  * Goal      no more threads run user code than there are Ps, but for short whiles; nobody is held
  *           while a P is idle, nor for ever; who is held holds no lock of weft's.
@@ -42,10 +42,10 @@
  *           queue or on the stack: takes the P back and grants
  * Giver     1 flag TAKEN -> NONE   2 [HG1] full fence   3 grant WAIT -> CLAIMED: out of the queue,
  *           GIVEN, wake
- * Ender     of the run, under sched.lock: 1 none_held := 1   2 [HG1] full fence   3 everyone with
+ * Ender     of the run, under sched.lock: 1 preempt_off := 1   2 [HG1] full fence   3 everyone with
  *           WAIT goes on without a P: the end waits for them, and nobody gets a P any more
  * Edges     [HG1] grant <-> n_idle_p, flag,  M: CAS grant, fence, load <-> leaver, giver, ender:
- *                 none_held                  store, fence, load grant
+ *                 preempt_off                  store, fence, load grant
  *           [HG2] the record            push: CAS-release on held -> granter: xchg-acquire
  *           [HG3] m.p                   granter: grant store-release -> M: load-acquire
  * Why nobody is held beside an idle P   [HG1]: the M sees the P and calls the monitor, or the
@@ -77,29 +77,29 @@ enum { AT_ONCE_NS = 1, SLICE_NS = 10000000 };
 
 /* ---- Making sure of the signal --------------------------------------------------------------- */
 
-int w_hogs_start(void)
+int w_preempt_start(void)
 {
-        w_list_init(&w_sched.hogs);
+        w_list_init(&w_sched.preemptq);
         if (w_sched.config.preempt != WEFT_PREEMPT_ALL)
                 return 0;
-        int rc = w_os_preempt_watch(w_sched.config.preempt_signal, w_held_on_signal);
+        int rc = w_os_preempt_watch(w_sched.config.preempt_signal, w_preempt_on_signal);
 
         if (rc < 0)
                 return rc;
 #if defined(W_TSAN)     /* delays signals until the thread calls something: nobody can be held */
         w_os_preempt_unwatch();
 #else
-        w_sched.watches_signal = w_sched.may_hold = true;
+        w_sched.watches_signal = w_sched.may_preempt = true;
 #endif
         return 0;
 }
 
 /* For a thread that was left behind the signal may still come, and its default may be death. */
-void w_hogs_stop(void)
+void w_preempt_stop(void)
 {
-        if (w_sched.watches_signal && !w_left_any())
+        if (w_sched.watches_signal && !w_abandon_any())
                 w_os_preempt_unwatch();
-        w_sched.watches_signal = w_sched.may_hold = false;
+        w_sched.watches_signal = w_sched.may_preempt = false;
 }
 
 /* Somebody else has taken the signal: threads run on then, beside the others. The monitor says so,
@@ -108,24 +108,24 @@ static bool signal_is_ours(void)
 {
         if (w_os_preempt_is_watched())
                 return true;
-        w_sched.may_hold = false;
+        w_sched.may_preempt = false;
         return false;
 }
 
-void w_hogs_tell_once(void)
+void w_preempt_report_once(void)
 {
-        if (w_sched.may_hold || !w_sched.watches_signal || w_sched.told_of_signal)
+        if (w_sched.may_preempt || !w_sched.watches_signal || w_sched.reported_signal)
                 return;
-        w_sched.told_of_signal = true;
+        w_sched.reported_signal = true;
         w_say("the handler of signal %d was replaced: goroutines that compute run beside others",
               w_sched.config.preempt_signal);
 }
 
 /* No timer to be had: likewise. */
-void w_hog_watch_locked(struct m *mp, bool computes)
+void w_preempt_arm_locked(struct m *mp, bool computes)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
-        if (!w_sched.may_hold || !signal_is_ours())
+        if (!w_sched.may_preempt || !signal_is_ours())
                 return;
         if (!mp->timer.made &&
             w_os_cpu_timer_make(&mp->timer, (int)w_load_rlx(&mp->tid)) < 0)     /* guarded: out */
@@ -134,45 +134,45 @@ void w_hog_watch_locked(struct m *mp, bool computes)
 }
 
 /* With the lock, and pp its own, mp does not end meanwhile. */
-void w_hog_ask(struct p *pp, struct m *mp)
+void w_preempt_ask(struct p *pp, struct m *mp)
 {
         w_lock(&w_sched.lock);
         if (w_load_rlx(&pp->m) == mp) {                           /* guarded by the lock */
-                w_store_rlx(&mp->hold_wanted, 1);                 /* hint */
-                w_hog_watch_locked(mp, true);
+                w_store_rlx(&mp->preempt_wanted, 1);                 /* hint */
+                w_preempt_arm_locked(mp, true);
         }
         w_unlock(&w_sched.lock);
 }
 
-void w_hog_unask(struct m *mp)
+void w_preempt_unask(struct m *mp)
 {
-        w_store_rlx(&mp->hold_wanted, 0);                         /* hint */
+        w_store_rlx(&mp->preempt_wanted, 0);                         /* hint */
 }
 
 /* Not who is in the queue still: it went on by itself, and has its quantum. */
 static bool computes_without_p_locked(struct m *mp)
 {
-        uint32_t flag = w_load_rlx(&mp->flag) & ~(uint32_t)W_FLAG_FENCED;       /* hint */
-        uint32_t mark = w_load_rlx(&mp->mark);                    /* hint: the handler decides */
+        uint32_t retake = w_load_rlx(&mp->retake) & ~(uint32_t)W_RETAKE_FENCED;       /* hint */
+        uint32_t where = w_load_rlx(&mp->where);                    /* hint: the handler decides */
 
-        return mp->lost_p && flag == W_FLAG_LOST && w_mark_is_outside(mark) &&
-               !(mark & (W_MARK_REGION | W_MARK_NOPREEMPT)) &&
+        return mp->lost_p && retake == W_RETAKE_LOST && w_where_is_user(where) &&
+               !(where & (W_IN_REGION | W_IN_NOPREEMPT)) &&
                w_load_rlx(&mp->grant) == W_GRANT_NONE;            /* hint */
 }
 
 /* As long as it is one of those, with the lock, it does not end: it passes the lock first. */
-void w_hogs_watch_lost(int64_t now)
+void w_preempt_arm_lost(int64_t now)
 {
-        if (!w_sched.may_hold || now < w_sched.watch_lost_at)
+        if (!w_sched.may_preempt || now < w_sched.arm_lost_at)
                 return;
-        w_sched.watch_lost_at = now + SLICE_NS;
+        w_sched.arm_lost_at = now + SLICE_NS;
         w_lock(&w_sched.lock);
         if (w_sched.n_lost)
                 W_LIST_EACH(n, &w_sched.all_m) {
                         struct m *mp = W_CONTAINER_OF(n, struct m, all_link);
 
                         if (computes_without_p_locked(mp))
-                                w_hog_watch_locked(mp, true);
+                                w_preempt_arm_locked(mp, true);
                 }
         w_unlock(&w_sched.lock);
 }
@@ -181,30 +181,30 @@ void w_hogs_watch_lost(int64_t now)
 
 static struct m *of(struct list_node *n)
 {
-        return W_CONTAINER_OF(n, struct m, hog_link);
+        return W_CONTAINER_OF(n, struct m, preempt_link);
 }
 
-void w_hog_push(struct m *mp)
+void w_preempt_push(struct m *mp)
 {
-        struct m *top = w_load_rlx(&w_sched.held);             /* guarded by the CAS */
+        struct m *top = w_load_rlx(&w_sched.preempted_stack);             /* guarded by the CAS */
 
         do {
-                w_store_rlx(&mp->held_next, top);              /* guarded by HG2 */
-        } while (!w_cas_rel(&w_sched.held, &top, mp));         /* [HG2] */
+                w_store_rlx(&mp->preempt_next, top);              /* guarded by HG2 */
+        } while (!w_cas_rel(&w_sched.preempted_stack, &top, mp));         /* [HG2] */
 }
 
 /* The newest comes first: each is put before the one that was pushed after it. */
-static void enlist_held_locked(void)
+static void enlist_preempted_locked(void)
 {
-        struct list_node *at = &w_sched.hogs;
+        struct list_node *at = &w_sched.preemptq;
 
-        if (!w_load_rlx(&w_sched.held))                        /* hint: HG1 orders it */
+        if (!w_load_rlx(&w_sched.preempted_stack))                        /* hint: HG1 orders it */
                 return;
-        struct m *mp = w_xchg_acq(&w_sched.held, NULL);        /* [HG2] */
+        struct m *mp = w_xchg_acq(&w_sched.preempted_stack, NULL);        /* [HG2] */
 
-        for (; mp; mp = w_load_rlx(&mp->held_next)) {          /* guarded by HG2 */
-                w_list_insert_before(at, &mp->hog_link);
-                at = &mp->hog_link;
+        for (; mp; mp = w_load_rlx(&mp->preempt_next)) {          /* guarded by HG2 */
+                w_list_insert_before(at, &mp->preempt_link);
+                at = &mp->preempt_link;
         }
 }
 
@@ -219,17 +219,17 @@ static bool grant_move(struct m *mp, enum m_grant from, enum m_grant to)
 static bool claim(struct m *mp)
 {
         for (;;) {
-                if (grant_move(mp, W_GRANT_WAIT, W_GRANT_CLAIMED))
+                if (grant_move(mp, W_GRANT_WAITING, W_GRANT_CLAIMED))
                         return true;
-                if (grant_move(mp, W_GRANT_GONE, W_GRANT_NONE))
+                if (grant_move(mp, W_GRANT_QUEUED, W_GRANT_NONE))
                         return false;
         }
 }
 
 static struct m *claim_oldest_locked(void)
 {
-        enlist_held_locked();
-        for (struct list_node *n; (n = w_list_pop_front(&w_sched.hogs));)
+        enlist_preempted_locked();
+        for (struct list_node *n; (n = w_list_pop_front(&w_sched.preemptq));)
                 if (claim(of(n)))
                         return of(n);
         return NULL;
@@ -238,28 +238,28 @@ static struct m *claim_oldest_locked(void)
 static void let_go(struct m *mp)
 {
         w_add_rlx(&w_sched.n_grants, 1);                          /* counter */
-        w_store_rel(&mp->grant, W_GRANT_GIVEN);                   /* [HG3] */
+        w_store_rel(&mp->grant, W_GRANT_GRANTED);                   /* [HG3] */
         W_WINDOW("hog-given");
         w_os_futex_wake(&mp->grant, 1);
 }
 
-bool w_hogs_any_locked(void)
+bool w_preempt_any_locked(void)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
-        enlist_held_locked();
-        W_LIST_EACH(n, &w_sched.hogs)
-                if (w_load_acq(&of(n)->grant) == W_GRANT_WAIT)    /* [HG3] */
+        enlist_preempted_locked();
+        W_LIST_EACH(n, &w_sched.preemptq)
+                if (w_load_acq(&of(n)->grant) == W_GRANT_WAITING)    /* [HG3] */
                         return true;
         return false;
 }
 
 /* ---- Granting -------------------------------------------------------------------------------- */
 
-bool w_hogs_grant_locked(struct p *pp)
+bool w_preempt_grant_locked(struct p *pp)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched) && !w_load_rlx(&w_sched.stopping));  /* guarded */
         for (struct m *mp; (mp = claim_oldest_locked());) {
-                bool given = w_give_to_held_locked(pp, mp);
+                bool given = w_give_to_preempted_locked(pp, mp);
 
                 let_go(mp);
                 if (given)
@@ -268,32 +268,32 @@ bool w_hogs_grant_locked(struct p *pp)
         return false;
 }
 
-void w_hog_release_locked(struct m *mp)
+void w_preempt_release_locked(struct m *mp)
 {
         w_fence_full();                                           /* [HG1] */
-        if (!grant_move(mp, W_GRANT_WAIT, W_GRANT_CLAIMED))
+        if (!grant_move(mp, W_GRANT_WAITING, W_GRANT_CLAIMED))
                 return;
-        enlist_held_locked();
-        w_list_unlink(&mp->hog_link);
+        enlist_preempted_locked();
+        w_list_unlink(&mp->preempt_link);
         let_go(mp);
 }
 
-void w_hogs_end_locked(void)
+void w_preempt_end_locked(void)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
-        w_store_rlx(&w_sched.none_held, 1);                       /* guarded by HG1 */
+        w_store_rlx(&w_sched.preempt_off, 1);                       /* guarded by HG1 */
         w_fence_full();                                           /* [HG1] */
         for (struct m *mp; (mp = claim_oldest_locked());)
                 let_go(mp);
 }
 
-void w_hog_forget_locked(struct m *mp)
+void w_preempt_forget_locked(struct m *mp)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
         if (w_load_rlx(&mp->grant) == W_GRANT_NONE)               /* own word: its thread's end */
                 return;
-        enlist_held_locked();
-        w_list_unlink(&mp->hog_link);
+        enlist_preempted_locked();
+        w_list_unlink(&mp->preempt_link);
         w_store_rlx(&mp->grant, W_GRANT_NONE);                    /* guarded by the lock */
 }
 
@@ -302,16 +302,16 @@ static bool give_away_locked(struct m *mp)
 {
         struct p *pp = w_p_release(mp);
 
-        if (w_hogs_grant_locked(pp))
+        if (w_preempt_grant_locked(pp))
                 return true;
         w_p_acquire(mp, pp);
         return false;
 }
 
-bool w_hogs_serve(struct m *mp)
+bool w_preempt_serve(struct m *mp)
 {
         w_lock(&w_sched.lock);
-        bool any = !w_load_rlx(&w_sched.stopping) && w_hogs_any_locked();       /* guarded */
+        bool any = !w_load_rlx(&w_sched.stopping) && w_preempt_any_locked();       /* guarded */
         bool given = any && give_away_locked(mp);
 
         w_unlock(&w_sched.lock);
@@ -321,12 +321,12 @@ bool w_hogs_serve(struct m *mp)
 /* Who is held while the P is in neither place has seen no idle one: a leaver looks again. */
 static bool serve_idle_locked(void)
 {
-        while (w_hogs_any_locked()) {
+        while (w_preempt_any_locked()) {
                 struct p *pp = w_idle_p_get_locked();
 
                 if (!pp)
                         return false;
-                if (w_hogs_grant_locked(pp))
+                if (w_preempt_grant_locked(pp))
                         return true;
                 w_idle_p_put_locked(pp);
                 w_fence_full();                                   /* [HG1][ID2] */
@@ -334,9 +334,9 @@ static bool serve_idle_locked(void)
         return false;
 }
 
-uint32_t w_hogs_serve_idle(void)
+uint32_t w_preempt_serve_idle(void)
 {
-        if (W_LIKELY(!w_hogs_wait()) || !w_load_rlx(&w_sched.n_idle_p))           /* hint */
+        if (W_LIKELY(!w_preempt_any()) || !w_load_rlx(&w_sched.n_idle_p))           /* hint */
                 return 0;
         w_lock(&w_sched.lock);
         bool served = !w_load_rlx(&w_sched.stopping) && serve_idle_locked();    /* guarded */

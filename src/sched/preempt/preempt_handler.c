@@ -2,8 +2,8 @@
  * handler.
  *
  * Called by   os/linux/preempt.c, in the handler, on the thread's signal stack.
- * Protocols   cites hogs (sched/preempt/preempt.c), freeze (sched/run/freeze.c), take
- *             (sched/preempt/take.c), mark (sched/preempt/enter.c).
+ * Protocols   cites preempt (sched/preempt/preempt.c), freeze (sched/run/freeze.c), take
+ *             (sched/preempt/take.c), where (sched/preempt/enter.c).
  *
  * The timer that sends the signal runs down with the CPU time of its thread and rings once; whoever
  * is not held at that place gets another try. Nothing here takes a lock or allocates.
@@ -17,7 +17,7 @@
 #include "sched/monitor/sysmon.h"
 
 enum {
-        HELD_MAX = 64,
+        PREEMPTED_MAX = 64,
         PATIENCE_NS = 50000000,         /* without a P for anyone who is held */
         EXCUSES_MAX = 10,               /* such whiles in a row that had a reason */
         QUANTUM_NS = 10000000,          /* of CPU time, for one who went on without a P */
@@ -26,32 +26,32 @@ enum {
 
 /* ---- Whether --------------------------------------------------------------------------------- */
 
-static enum m_flag flag_of(const struct m *mp)
+static enum m_retake retake_of(const struct m *mp)
 {
-        return w_load_acq(&mp->flag) & ~(uint32_t)W_FLAG_FENCED;  /* [TK2] */
+        return w_load_acq(&mp->retake) & ~(uint32_t)W_RETAKE_FENCED;  /* [TK2] */
 }
 
 /* Whether or not it has been back since: many calls need no P. */
 static bool is_without_p(const struct m *mp)
 {
-        enum m_flag flag = flag_of(mp);
+        enum m_retake retake = retake_of(mp);
 
-        return flag == W_FLAG_TAKEN || flag == W_FLAG_LOST;
+        return retake == W_RETAKE_TAKEN || retake == W_RETAKE_LOST;
 }
 
 static bool is_wanted(const struct m *mp)
 {
-        if (w_left_is_behind(mp) || w_load_rlx(&w_sched.none_held))   /* guarded by HG1 */
+        if (w_m_is_abandoned(mp) || w_load_rlx(&w_sched.preempt_off))   /* guarded by HG1 */
                 return false;
-        return is_without_p(mp) || w_load_rlx(&mp->hold_wanted);  /* hint */
+        return is_without_p(mp) || w_load_rlx(&mp->preempt_wanted);  /* hint */
 }
 
 /* In plain user code: a region has said that its goroutine may run without a P. */
 static bool is_out(const struct m *mp)
 {
-        uint32_t mark = w_load_rlx(&mp->mark);                    /* own word */
+        uint32_t where = w_load_rlx(&mp->where);                    /* own word */
 
-        return w_mark_is_outside(mark) && !(mark & (W_MARK_REGION | W_MARK_NOPREEMPT)) && mp->curg;
+        return w_where_is_user(where) && !(where & (W_IN_REGION | W_IN_NOPREEMPT)) && mp->curg;
 }
 
 /* ---- Being held ------------------------------------------------------------------------------ */
@@ -63,15 +63,15 @@ static bool move(struct m *mp, enum m_grant from, enum m_grant to)
         return w_cas_acqrel(&mp->grant, &seen, to);               /* [HG3] */
 }
 
-static void line_up(struct m *mp)
+static void enqueue(struct m *mp)
 {
         do {
                 if (w_load_acq(&mp->grant) == W_GRANT_NONE) {     /* [HG3] */
-                        w_store_rlx(&mp->grant, W_GRANT_GONE);    /* guarded: in nobody's hands */
-                        w_hog_push(mp);
+                        w_store_rlx(&mp->grant, W_GRANT_QUEUED);    /* guarded: in nobody's hands */
+                        w_preempt_push(mp);
                 }
                 W_WINDOW("hog-listed");
-        } while (!move(mp, W_GRANT_GONE, W_GRANT_WAIT));
+        } while (!move(mp, W_GRANT_QUEUED, W_GRANT_WAITING));
 }
 
 /* What the queue of those who are held was like a while ago. */
@@ -102,9 +102,9 @@ static bool go_on_waiting(struct m *mp, struct patience *had)
                 (void)w_os_futex_wait(&mp->grant, grant, W_FOREVER);
                 return true;
         }
-        if (w_os_futex_wait(&mp->grant, W_GRANT_WAIT, w_os_now() + PATIENCE_NS) == 0)
+        if (w_os_futex_wait(&mp->grant, W_GRANT_WAITING, w_os_now() + PATIENCE_NS) == 0)
                 return true;
-        return queue_moves(had) || !move(mp, W_GRANT_WAIT, W_GRANT_GONE);
+        return queue_moves(had) || !move(mp, W_GRANT_WAITING, W_GRANT_QUEUED);
 }
 
 /* True: it has a P again. */
@@ -117,11 +117,11 @@ static bool wait_for_turn(struct m *mp)
         bool idle = w_load_rlx(&w_sched.n_idle_p) != 0;           /* guarded by HG1 */
         bool needless = !is_wanted(mp) || (idle && !is_without_p(mp));
 
-        if (needless && move(mp, W_GRANT_WAIT, W_GRANT_GONE))
+        if (needless && move(mp, W_GRANT_WAITING, W_GRANT_QUEUED))
                 return false;
         if (idle)
-                w_sysmon_call();
-        while (w_load_acq(&mp->grant) != W_GRANT_GIVEN)           /* [HG3] */
+                w_sysmon_request();
+        while (w_load_acq(&mp->grant) != W_GRANT_GRANTED)           /* [HG3] */
                 if (!go_on_waiting(mp, &had))
                         return false;
         w_store_rlx(&mp->grant, W_GRANT_NONE);                    /* own word: not listed */
@@ -131,10 +131,10 @@ static bool wait_for_turn(struct m *mp)
 /* What it does from now on is not what it did before, as far as the monitor is concerned. */
 static void begin_new_stay(struct m *mp)
 {
-        w_store_rel(&mp->mark, w_load_rlx(&mp->mark) + W_MARK_GRANTED);           /* [MK1] */
+        w_store_rel(&mp->where, w_load_rlx(&mp->where) + W_WHERE_GRANTED);           /* [MK1] */
 }
 
-static void be_held(struct m *mp, const struct w_os_regs *regs)
+static void stay_preempted(struct m *mp, const struct w_os_regs *regs)
 {
         struct g *gp = mp->curg;
 
@@ -143,7 +143,7 @@ static void be_held(struct m *mp, const struct w_os_regs *regs)
         if (mp->turn_of == gp)          /* not after each newcomer: others are held, too */
                 w_store_rlx(&w_sched.turn_over_at, (uint64_t)w_os_now());       /* hint */
         w_add_rlx(&w_sched.without_p.preemptions, 1);             /* counter */
-        line_up(mp);
+        enqueue(mp);
         bool has_p = wait_for_turn(mp);
 
         mp->turn_of = has_p ? gp : NULL;
@@ -158,7 +158,7 @@ static void be_held(struct m *mp, const struct w_os_regs *regs)
 /* It may be about to leave weft again, without a P. Who ends a region gets one first. */
 static void come_again(struct m *mp)
 {
-        bool inside = !w_mark_is_outside(w_load_rlx(&mp->mark));  /* own word */
+        bool inside = !w_where_is_user(w_load_rlx(&mp->where));  /* own word */
 
         if (inside && is_without_p(mp))
                 w_os_cpu_timer_arm(&mp->timer, QUANTUM_NS);
@@ -166,9 +166,9 @@ static void come_again(struct m *mp)
 
 /* What a handler has interrupted may hold a lock, wherever the handler itself stands; and who is
  * held in it for ever never does what the signal came for. */
-static bool may_be_held(const struct w_os_regs *regs)
+static bool may_be_preempted(const struct w_os_regs *regs)
 {
-        return !regs->in_handler && w_os_may_hold_at(regs->pc);
+        return !regs->in_handler && w_os_is_safepoint(regs->pc);
 }
 
 static void strike(struct m *mp, const struct w_os_regs *regs)
@@ -177,36 +177,36 @@ static void strike(struct m *mp, const struct w_os_regs *regs)
                 come_again(mp);
                 return;
         }
-        bool left_behind = w_left_is_behind(mp);
+        bool left_behind = w_m_is_abandoned(mp);
 
         if (!left_behind && !is_wanted(mp))
                 return;
-        if (!may_be_held(regs)) {
+        if (!may_be_preempted(regs)) {
                 w_os_cpu_timer_arm(&mp->timer, RETRY_NS);
                 return;
         }
         if (left_behind) {
-                w_add_rel(&mp->struck, 1);                        /* [LF1] */
-                w_left_for_ever(mp);
+                w_add_rel(&mp->handler_seq, 1);                        /* [LF1] */
+                w_abandon_sleep(mp);
         }
-        if (w_add_rlx(&w_sched.n_held, 1) < HELD_MAX)             /* counter */
-                be_held(mp, regs);
+        if (w_add_rlx(&w_sched.n_preempted, 1) < PREEMPTED_MAX)             /* counter */
+                stay_preempted(mp, regs);
         else
                 w_os_cpu_timer_arm(&mp->timer, QUANTUM_NS);
-        w_sub_rlx(&w_sched.n_held, 1);                            /* counter */
+        w_sub_rlx(&w_sched.n_preempted, 1);                            /* counter */
 }
 
 /* It stands first, if it has to, PROTOCOL freeze: then it may be held. */
-void w_held_on_signal(const struct w_os_regs *regs, enum w_os_strike why)
+void w_preempt_on_signal(const struct w_os_regs *regs, enum w_os_preempt_cause why)
 {
         struct m *mp = w_m();
 
         if (!mp)
                 return;
-        w_add_rlx(&mp->struck, 1);                                /* guarded by TK1 */
+        w_add_rlx(&mp->handler_seq, 1);                                /* guarded by TK1 */
         w_fence_full();                                           /* [TK1] */
         w_freeze_answer(mp, regs);
-        if (why == W_STRIKE_TIMER)
+        if (why == W_PREEMPT_BY_TIMER)
                 strike(mp, regs);
-        w_add_rel(&mp->struck, 1);                                /* [LF1] */
+        w_add_rel(&mp->handler_seq, 1);                                /* [LF1] */
 }

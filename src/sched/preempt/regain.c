@@ -14,11 +14,11 @@
 #include "sched/preempt/nopreempt.h"
 #include "sched/preempt/take.h"
 
-void w_lost_p_over_locked(struct m *mp)
+void w_m_clear_lost_p_locked(struct m *mp)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
         w_sched.n_lost -= mp->lost_p != NULL;
-        w_sched.n_kept += mp->lost_p && mp->kept;
+        w_sched.n_dedicated += mp->lost_p && mp->dedicated;
         mp->lost_p = NULL;
         mp->block.since = 0;
 }
@@ -31,7 +31,7 @@ bool w_p_regain(struct m *mp)
         struct p *pp = w_load_rlx(&w_sched.stopping) ? NULL : w_idle_p_get_locked();  /* guarded */
 
         if (pp)
-                w_lost_p_over_locked(mp);
+                w_m_clear_lost_p_locked(mp);
         w_unlock(&w_sched.lock);
         if (!pp)
                 return false;
@@ -43,19 +43,19 @@ void w_need_p_slow(void)
 {
         struct m *mp = w_m();
 
-        if (!mp->curg || w_g_is_bound(mp->curg) || w_p_regain(mp))
+        if (!mp->curg || w_g_in_region(mp->curg) || w_p_regain(mp))
                 return;
         if (mp->curg->nopreempt)
-                w_nopreempt_queue_self();
+                w_nopreempt_requeue_self();
         else
-                w_queue_self();
+                w_requeue_self();
 }
 
 void w_give_turn_slow(void)
 {
         struct g *gp = w_g();
 
-        if (!gp || w_g_is_bound(gp) || gp->nopreempt)
+        if (!gp || w_g_in_region(gp) || gp->nopreempt)
                 return;
         w_p_count(&w_p()->stats.preemptions, w_p_turn_is_wanted(w_p()));
         w_yield();

@@ -1,7 +1,7 @@
 /* sched/preempt/take.c - taking a P away from an M that is in user code.
  *
  * Called by   sysmon (blocked and computing goroutines, regions), stop (the world, the end).
- * Protocols   owns take; cites mark (sched/preempt/enter.c), idle (sched/idle.c), keeper
+ * Protocols   owns take; cites where (sched/preempt/enter.c), idle (sched/idle.c), timekeeper
  *             (sched/timer/timekeeper.c).
  *
  * PROTOCOL take
@@ -76,13 +76,13 @@ void w_take_init(void)
 #else
         bool fenced = w_os_membarrier_init() < 0;
 #endif
-        w_sched.flag_base = fenced ? W_FLAG_FENCED : 0;
+        w_sched.retake_base = fenced ? W_RETAKE_FENCED : 0;
 }
 
 void w_take_barrier(void)
 {
         w_fence_full();                                           /* [TK1] */
-        if (w_sched.flag_base != 0)
+        if (w_sched.retake_base != 0)
                 return;
         int rc = w_os_membarrier();                               /* [TK1] */
 
@@ -101,11 +101,11 @@ void w_take_end(void)
         w_unlock(&w_sched.take_lock);
 }
 
-static bool flag_move(struct m *mp, enum m_flag from, enum m_flag to)
+static bool retake_move(struct m *mp, enum m_retake from, enum m_retake to)
 {
-        uint32_t seen = w_sched.flag_base | from;
+        uint32_t seen = w_sched.retake_base | from;
 
-        return w_cas_acqrel(&mp->flag, &seen, w_sched.flag_base | to);          /* [TK2] */
+        return w_cas_acqrel(&mp->retake, &seen, w_sched.retake_base | to);          /* [TK2] */
 }
 
 bool w_take_ask_locked(struct p *pp)
@@ -114,7 +114,7 @@ bool w_take_ask_locked(struct p *pp)
         struct m *mp = w_load_rlx(&pp->m);                        /* guarded by TK2 */
 
         W_ASSERT(!pp->asked);
-        if (!mp || !flag_move(mp, W_FLAG_NONE, W_FLAG_REQUEST))
+        if (!mp || !retake_move(mp, W_RETAKE_NONE, W_RETAKE_REQUESTED))
                 return false;
         pp->asked = mp;
         return true;
@@ -127,10 +127,10 @@ static void lose_p_locked(struct m *mp, struct p *pp)
         w_store_rlx(&pp->m, NULL);                                /* own word now */
         pp->taken_from = mp;
         mp->lost_p = pp;
-        w_store_rlx(&mp->hold_wanted, 0);                         /* hint: that is the flag's now */
+        w_store_rlx(&mp->preempt_wanted, 0);                      /* hint: that is the flag's now */
         w_and_rlx(&pp->attention, ~(uint32_t)(W_ATTENTION_YIELD | W_ATTENTION_GIVE));   /* hint */
         w_sched.n_lost++;
-        w_sched.n_kept -= mp->kept;
+        w_sched.n_dedicated -= mp->dedicated;
         w_p_count(&pp->stats.takes, 1);
 }
 
@@ -138,18 +138,18 @@ bool w_take_finish_locked(struct p *pp, uint32_t seen)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched) && w_lock_held(W_LOCK_take));
         struct m *mp = pp->asked;
-        uint32_t  mark = w_load_acq(&mp->mark);                   /* [MK1] */
-        bool      outside = w_mark_is_outside(mark) && (seen == W_ANY_MARK || mark == seen);
+        uint32_t  where = w_load_acq(&mp->where);                   /* [MK1] */
+        bool      outside = w_where_is_user(where) && (seen == W_ANYWHERE || where == seen);
 
         outside = outside && w_load_rlx(&pp->m) == mp;            /* guarded by MK1 */
         pp->asked = NULL;
         W_WINDOW("take-before-claim");
-        if (outside && flag_move(mp, W_FLAG_REQUEST, W_FLAG_TAKEN)) {
+        if (outside && retake_move(mp, W_RETAKE_REQUESTED, W_RETAKE_TAKEN)) {
                 lose_p_locked(mp, pp);
                 return true;
         }
-        if (!flag_move(mp, W_FLAG_REQUEST, W_FLAG_NONE))
-                (void)flag_move(mp, W_FLAG_REFUSED, W_FLAG_NONE);
+        if (!retake_move(mp, W_RETAKE_REQUESTED, W_RETAKE_NONE))
+                (void)retake_move(mp, W_RETAKE_REFUSED, W_RETAKE_NONE);
         return false;
 }
 
@@ -159,20 +159,20 @@ static bool give_locked(struct p *pp, struct m *mp, bool held)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
         w_store_rlx(&pp->status, P_RUNNING);                      /* own word */
-        w_p_keep(pp, mp->kept);
+        w_p_set_dedicated(pp, mp->dedicated);
         w_store_rel(&pp->m, mp);                                  /* [TK3] */
-        if (!flag_move(mp, W_FLAG_TAKEN, W_FLAG_NONE) &&
-            !(held && flag_move(mp, W_FLAG_LOST, W_FLAG_NONE))) {
+        if (!retake_move(mp, W_RETAKE_TAKEN, W_RETAKE_NONE) &&
+            !(held && retake_move(mp, W_RETAKE_LOST, W_RETAKE_NONE))) {
                 w_store_rlx(&pp->m, NULL);                        /* own word still */
                 return false;
         }
         mp->blocked_since = 0;
         pp->taken_from = NULL;
-        w_lost_p_over_locked(mp);
+        w_m_clear_lost_p_locked(mp);
         return true;
 }
 
-bool w_give_to_held_locked(struct p *pp, struct m *mp)
+bool w_give_to_preempted_locked(struct p *pp, struct m *mp)
 {
         if (!give_locked(pp, mp, true))
                 return false;
@@ -188,7 +188,7 @@ bool w_give_back_locked(struct p *pp)
         pp->taken_from = NULL;
         if (!mp || mp->lost_p != pp || !give_locked(pp, mp, false))
                 return false;
-        w_hog_release_locked(mp);
+        w_preempt_release_locked(mp);
         return true;
 }
 
@@ -198,7 +198,7 @@ bool w_give_back_locked(struct p *pp)
 static bool has_something_to_do_locked(struct p *pp)
 {
         return w_sched.globq.n || !w_p_has_no_work(pp) ||
-               (w_hogs_wait() && w_timers_next_at(&pp->timers) <= w_os_now());
+               (w_preempt_any() && w_timers_next_at(&pp->timers) <= w_os_now());
 }
 
 /* In the queue of another P, where who has yielded stands without need_spinning. */
@@ -213,7 +213,7 @@ static bool somebody_could_be_stolen(void)
 static bool is_wanted_locked(void)
 {
         return w_load_rlx(&w_sched.need_spinning) ||              /* guarded by ID2 */
-               w_hogs_any_locked() || w_timers_first(INT64_MIN) <= w_os_now() ||
+               w_preempt_any_locked() || w_timers_first(INT64_MIN) <= w_os_now() ||
                somebody_could_be_stolen();
 }
 
@@ -238,7 +238,7 @@ void w_hand_off_unlock(struct p *pp)
 {
         bool stopping = w_load_rlx(&w_sched.stopping);            /* guarded by the lock */
         bool work = !stopping && has_something_to_do_locked(pp);
-        bool hog = !stopping && !work && w_hogs_grant_locked(pp);
+        bool hog = !stopping && !work && w_preempt_grant_locked(pp);
         bool look = !stopping && !work && !hog && leave_idle_locked(pp);
 
         pp->taken_from = stopping ? pp->taken_from : NULL;
@@ -250,19 +250,19 @@ void w_hand_off_unlock(struct p *pp)
         if (work || look)
                 w_thread_for(pp, look);
         else if (!stopping && !hog && w_timers_next_at(&pp->timers) != W_FOREVER)
-                w_keeper_tell(w_timers_next_at(&pp->timers));
+                w_timekeeper_notify(w_timers_next_at(&pp->timers));
         if (!stopping && !work && !hog && !look)
-                w_netpoll_tell();
+                w_netpoll_notify();
 }
 
 /* ---- Giving up ------------------------------------------------------------------------------- */
 
 /* Whatever the requester has made of the refusal by now: who finishes finds pp in other hands. */
-static void lose_flag_locked(struct m *mp)
+static void mark_lost_locked(struct m *mp)
 {
-        if (!flag_move(mp, W_FLAG_REFUSED, W_FLAG_LOST) &&
-            !flag_move(mp, W_FLAG_NONE, W_FLAG_LOST))
-                (void)flag_move(mp, W_FLAG_REQUEST, W_FLAG_LOST);
+        if (!retake_move(mp, W_RETAKE_REFUSED, W_RETAKE_LOST) &&
+            !retake_move(mp, W_RETAKE_NONE, W_RETAKE_LOST))
+                (void)retake_move(mp, W_RETAKE_REQUESTED, W_RETAKE_LOST);
 }
 
 void w_give_up_p(struct m *mp)
@@ -276,6 +276,6 @@ void w_give_up_p(struct m *mp)
         struct p *pp = w_p_release(mp);
 
         lose_p_locked(mp, pp);
-        lose_flag_locked(mp);
+        mark_lost_locked(mp);
         w_hand_off_unlock(pp);
 }

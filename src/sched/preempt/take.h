@@ -28,11 +28,11 @@ bool w_take_ask_locked(struct p *pp);
 void w_take_barrier(void);
 
 /* Ends the request for pp. True: it is the caller's now. False: the M is inside, or not where it
- * was when its mark was `seen` (W_ANY_MARK: wherever; W_NO_MARK: it can only give by itself). With
+ * was when its mark was `seen` (W_ANYWHERE: wherever; W_NOWHERE: it can only give by itself). With
  * sched.lock. */
 enum {                                  /* are no marks of an M that is outside */
-        W_ANY_MARK = W_MARK_INSIDE,
-        W_NO_MARK = W_MARK_INSIDE | W_MARK_REGION,
+        W_ANYWHERE = W_IN_RUNTIME,
+        W_NOWHERE = W_IN_RUNTIME | W_IN_REGION,
 };
 W_MUST_CHECK bool w_take_finish_locked(struct p *pp, uint32_t seen);
 
@@ -42,7 +42,7 @@ bool w_give_back_locked(struct p *pp);
 
 /* True: mp, which has lost its P and is held (sched/preempt/preempt.c), has pp, which was the
  * caller's. False: it has a P. With sched.lock. */
-W_MUST_CHECK bool w_give_to_held_locked(struct p *pp, struct m *mp);
+W_MUST_CHECK bool w_give_to_preempted_locked(struct p *pp, struct m *mp);
 
 /* For a P that has lost its M: a thread if there is something to do, else idle. Releases
  * sched.lock. */
@@ -78,6 +78,6 @@ W_INLINE void w_give_turn(void)
 void w_give_up_p(struct m *mp);
 
 /* mp is about to sleep or has a P again. With sched.lock. */
-void w_lost_p_over_locked(struct m *mp);
+void w_m_clear_lost_p_locked(struct m *mp);
 
 #endif

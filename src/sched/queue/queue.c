@@ -31,7 +31,7 @@ static W_NOINLINE void spill(struct p *pp, struct g *gp)
         w_wake_one();
 }
 
-void w_queue_ring(struct p *pp, struct g *gp)
+void w_queue_put(struct p *pp, struct g *gp)
 {
         struct g *left_over = w_runq_push(&pp->runq, gp);
 
@@ -50,15 +50,15 @@ static void put_next(struct p *pp, struct g *gp, bool is_parent)
         if (W_LIKELY(!old) || (was_parent && w_parents_push(&pp->parents, old)))
                 return;
         if (was_parent)
-                w_queue_ring(pp, old);
+                w_queue_put(pp, old);
         else
                 spill(pp, old);
 }
 
-void w_queue_next(struct p *pp, struct g *gp)
+void w_queue_put_next(struct p *pp, struct g *gp)
 {
         if (W_UNLIKELY(w_sched.config.randomize) && w_rand(&pp->rand) % 2)
-                w_queue_ring(pp, gp);
+                w_queue_put(pp, gp);
         else
                 put_next(pp, gp, false);
 }

@@ -1,8 +1,8 @@
 /* sched/run/abandon.c - a run ends, and some of its threads do not come back.
  *
  * Called by   run (the end), m (an entry of such a thread).
- * Protocols   owns left; cites mark (sched/preempt/enter.c), take (sched/preempt/take.c), hogs
- *             (sched/preempt/preempt.c), stop (sched/run/world.c).
+ * Protocols   owns abandon; cites where (sched/preempt/enter.c), take (sched/preempt/take.c), hogs
+ *             (sched/preempt/preempt.c), world (sched/run/world.c).
  *
  * They sit in the program's own code or in the kernel, and nobody can end them. They are left
  * there: weft_run returns, the memory of the run goes, and another run may begin. What must stay is
@@ -11,7 +11,7 @@
  * threads that compute are held, preempt=all, it is held for ever as soon as it computes outside
  * libc and outside of signal handlers.
  *
- * PROTOCOL left
+ * PROTOCOL abandon
  *
  * Goal      once the ender goes on no thread of the old run reads or writes anything of weft's but
  *           its own record.
@@ -25,13 +25,13 @@
  * Handler   struck + 1, fence [TK1], flag. ABANDONED: struck + 1, sleeps for ever if it may be
  *           held there. It is done: struck + 1
  * Edges     [LF1] what it did in the handler   struck add-release -> ender: load-acquire
- *           What it did inside is handed over with the mark, PROTOCOL mark.
+ *           What it did inside is handed over with the mark, PROTOCOL where.
  * Why nobody slips in   who has entered before the barrier is seen inside by 3, and waited for; who
  *           enters after it sees the flag. A thread that was started and has not begun yet is
  *           inside, by its record.
  * Why the ender does not wait for ever   code of weft's ends: who is inside comes to g0 and ends,
  *           or goes out. Who waits inside for others that may have been left behind looks whether
- *           it has been itself: PROTOCOL stop (sched/run/world.c).
+ *           it has been itself: PROTOCOL world (sched/run/world.c).
  * Tests     flow/sched/run/test_abandon.c, sim scenarios left_*, mutants left-*.
  *
  * SPDX-License-Identifier: MIT
@@ -49,17 +49,17 @@ static w_atomic_u32 any_left;           /* a  hint: of any run so far */
 
 /* ---- The thread ------------------------------------------------------------------------------ */
 
-bool w_left_is_behind(const struct m *mp)
+bool w_m_is_abandoned(const struct m *mp)
 {
-        uint32_t flag = w_load_acq(&mp->flag);                    /* [TK2] */
+        uint32_t retake = w_load_acq(&mp->retake);                    /* [TK2] */
 
-        return (flag & ~(uint32_t)W_FLAG_FENCED) == W_FLAG_ABANDONED;
+        return (retake & ~(uint32_t)W_RETAKE_FENCED) == W_RETAKE_ABANDONED;
 }
 
-void w_left_for_ever(struct m *mp)
+void w_abandon_sleep(struct m *mp)
 {
         W_WINDOW("left-before-sleep");
-        w_store_rel(&mp->mark, w_load_rlx(&mp->mark) & ~(uint32_t)W_MARK_INSIDE); /* [MK1] */
+        w_store_rel(&mp->where, w_load_rlx(&mp->where) & ~(uint32_t)W_IN_RUNTIME); /* [MK1] */
         for (;;)
                 w_os_sleep_until(W_FOREVER);
 }
@@ -93,8 +93,9 @@ static void abandon_all(void)
 
                 if (mp->is_main)
                         continue;
-                (void)w_xchg_acqrel(&mp->flag, w_sched.flag_base | W_FLAG_ABANDONED);   /* [TK2] */
-                w_verdict_end(mp);
+                (void)w_xchg_acqrel(&mp->retake,                  /* [TK2] */
+                                    w_sched.retake_base | W_RETAKE_ABANDONED);
+                w_activity_end(mp);
         }
         w_unlock(&w_sched.lock);
 }
@@ -107,15 +108,15 @@ static void hold_all(void)
                 struct m *mp = W_CONTAINER_OF(n, struct m, all_link);
 
                 if (!mp->is_main)
-                        w_hog_watch_locked(mp, true);
+                        w_preempt_arm_locked(mp, true);
         }
         w_unlock(&w_sched.lock);
 }
 
 static bool is_away(const struct m *mp)
 {
-        return w_mark_is_outside(w_load_acq(&mp->mark)) &&        /* [MK1] */
-               !w_is_struck(w_load_acq(&mp->struck));             /* [LF1] */
+        return w_where_is_user(w_load_acq(&mp->where)) &&        /* [MK1] */
+               !w_is_in_handler(w_load_acq(&mp->handler_seq));             /* [LF1] */
 }
 
 /* -1: somebody is not away yet. */
@@ -134,7 +135,7 @@ static int count_left(void)
         return n;
 }
 
-uint32_t w_left_await(void)
+uint32_t w_abandon_await(void)
 {
         int n;
 
@@ -151,12 +152,12 @@ uint32_t w_left_await(void)
         return (uint32_t)n;
 }
 
-bool w_left_any(void)
+bool w_abandon_any(void)
 {
         return w_load_rlx(&any_left);                             /* hint */
 }
 
-void w_left_keep_stacks(void)
+void w_abandon_keep_stacks(void)
 {
         W_LIST_EACH(n, &w_sched.all_m) {
                 struct g *gp = W_CONTAINER_OF(n, struct m, all_link)->curg;

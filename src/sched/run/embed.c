@@ -1,7 +1,7 @@
 /* sched/run/embed.c - a run in the background: the thread that starts it stays what it is.
  *
  * Called by   user code: weft_start, weft_stop.
- * Protocols   cites guest (sched/run/foreign.c), stop (sched/run/world.c).
+ * Protocols   cites foreign (sched/run/foreign.c), world (sched/run/world.c).
  *
  * There is no m0 and no goroutine 1: every P is idle at first, and one thread sleeps. What calls
  * are made, and the stop, come from threads of the program. The id 1 is given to whoever is started

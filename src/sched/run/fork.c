@@ -2,7 +2,7 @@
  * M.
  *
  * Called by   run (the first time), thread (an M begins and ends), every entry in a forked child.
- * Protocols   cites mark (sched/preempt/enter.c), guest (sched/run/foreign.c).
+ * Protocols   cites where (sched/preempt/enter.c), foreign (sched/run/foreign.c).
  *
  * A child of fork has one thread, and everything that the others were about to do to the run will
  * never be done. It may exec, or end. Anything that needs the run is refused loudly: an M by its
@@ -37,7 +37,7 @@ static void in_child(void)
         w_store_rlx(&w_run_phase, RUN_FORKED);                    /* own word */
         w_fatal_set_dump(NULL);
         if (mp)
-                w_store_rlx(&mp->flag, w_sched.flag_base | W_FLAG_FORKED);        /* own word */
+                w_store_rlx(&mp->retake, w_sched.retake_base | W_RETAKE_FORKED);      /* own word */
 }
 
 int w_fork_watch(void)
@@ -75,7 +75,7 @@ static W_NO_SANITIZE void ended(void *arg)
         struct g *gp = mp->curg;
 
         clear_below(__builtin_frame_address(0));
-        if (w_left_is_behind(mp))
+        if (w_m_is_abandoned(mp))
                 return;                 /* its run is over, and its goroutine gone with it */
         const char *name = gp && gp->stack ? w_g_cold(gp)->name : "";
 

@@ -18,30 +18,30 @@
 #include "sched/inspect/backtrace.h"
 #include "sched/sched.h"
 
-struct roll;
+struct dump_log;
 
-enum look_how {
-        W_LOOK_OPEN,            /* not settled yet; after w_freeze_begin there are none */
-        W_LOOK_STANDS,          /* it does not go on before w_freeze_end */
-        W_LOOK_WAITS,           /* in the kernel, in a call that a signal would cut short: it was
+enum m_seen {
+        W_SEEN_NOT_YET,            /* not settled yet; after w_freeze_begin there are none */
+        W_SEEN_FROZEN,          /* it does not go on before w_freeze_end */
+        W_SEEN_IN_SYSCALL,         /* in the kernel, in a call that a signal would cut short: it was
                                  * left alone, and may go on at any time */
-        W_LOOK_UNSEEN,          /* it runs: nothing could be done about it */
-        W_LOOK_GONE,            /* it runs no goroutine any more */
+        W_SEEN_RUNNING,          /* it runs: nothing could be done about it */
+        W_SEEN_EXITED,            /* it runs no goroutine any more */
 };
 
 /* One M that ran a goroutine without a P when the freeze began. */
-struct look {
+struct frozen_m {
         struct m        *m;
         struct g        *g;             /* STANDS, WAITS: what it runs */
         struct w_os_regs regs;          /* STANDS: all. WAITS: pc and sp. UNSEEN: none */
-        enum look_how    how;
+        enum m_seen    how;
         int64_t          asked_at;      /* first; 0: not yet */
         int64_t          blocked_at;    /* likewise: the signal was */
-        struct calls     calls;         /* by w_look_take */
+        struct backtrace     calls;         /* by w_frozen_m_take */
 };
 
 struct freeze {
-        struct look *looks;             /* NULL: no memory for them, and nobody is stopped */
+        struct frozen_m *ms;             /* NULL: no memory for them, and nobody is stopped */
         uint32_t     n;
         size_t       bytes;
 };
@@ -54,9 +54,9 @@ void w_freeze_end(struct freeze *f);
 void w_freeze_free(struct freeze *f);
 
 /* look.c. Copies what leads to where that M is; between begin and end, w_os_code_learn before. */
-void w_look_take(struct look *look);
+void w_frozen_m_take(struct frozen_m *look);
 /* Tells it; after the end. False: nothing is known. */
-bool w_look_tell(struct roll *r, const struct look *look);
+bool w_frozen_m_write(struct dump_log *r, const struct frozen_m *look);
 
 /* preempt_handler.c, in the handler. The calling M stands if it was asked to, until it may go
  * on. */

@@ -20,7 +20,7 @@
  *           No memory: opens them again; it does not matter in which heap a timer is   3 is its own
  *           P one of them: takes P 0 instead   4 under sched.lock their queues go to the head of
  *           the global queue, `next` first, then parents, then the ring; who had one of them when
- *           it was taken does not get it back, and is held if it computes on (PROTOCOL hogs,
+ *           it was taken does not get it back, and is held if it computes on (PROTOCOL preempt,
  *           sched/preempt/preempt.c)   5 returns the caches
  *           6 n_procs, steal_order, alone   7 starts the world: new ones are idle; wakes one
  * Readers   with a P, or under sched.lock, or the stopper: n_procs is exact. An M gets a P under
@@ -146,7 +146,7 @@ static void forget_last_owner_locked(struct p *pp)
 
         pp->taken_from = NULL;
         if (mp && mp->lost_p == pp)
-                w_hog_watch_locked(mp, false);
+                w_preempt_arm_locked(mp, false);
 }
 
 /* The calling M goes on with another P, which is its own already: the world is stopped. */
@@ -246,13 +246,13 @@ W_EXPORT int weft_procs(int n)
 {
         if (n != WEFT_PROCS_AUTO && (n < 0 || n > W_PROCS_MAX))
                 return -EINVAL;
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return -ESHUTDOWN;
         W_ENTER();
         int old = n == 0 ? (int)w_n_procs() : w_procs_set(n);
 
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
         return old;
 }
 
@@ -273,7 +273,7 @@ W_EXPORT int weft_max_threads(int n)
 {
         if (n != 0 && (n < W_THREADS_MIN || n > W_THREADS_MAX))
                 return -EINVAL;
-        if (!w_guest_begin())
+        if (!w_foreign_enter())
                 return -ESHUTDOWN;
         W_ENTER();
         w_lock(&w_sched.lock);
@@ -281,6 +281,6 @@ W_EXPORT int weft_max_threads(int n)
 
         w_unlock(&w_sched.lock);
         W_LEAVE();
-        w_guest_end();
+        w_foreign_exit();
         return old;
 }

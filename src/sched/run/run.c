@@ -42,7 +42,7 @@ static void reset(const struct run_config *config)
 {
         w_sched = (struct sched){ .config = *config, .max_threads = (uint32_t)config->max_threads,
                                   .follows = W_ATOMIC_INIT(config->procs_found),
-                                  .keeper_until = W_ATOMIC_INIT(W_FOREVER),
+                                  .timekeeper_wakes_at = W_ATOMIC_INIT(W_FOREVER),
                                   .blocked_next_at = W_FOREVER };
         w_lock_init(&w_sched.lock, W_LOCK_sched);
         w_lock_init(&w_sched.stop_lock, W_LOCK_stop);
@@ -51,12 +51,12 @@ static void reset(const struct run_config *config)
         w_os_code_learn();
         w_list_init(&w_sched.all_m);
         w_list_init(&w_sched.idle_m);
-        w_list_init(&w_sched.kept_m);
+        w_list_init(&w_sched.dedicated_m);
         w_list_init(&w_sched.ended_m);
         w_records_init(&w_sched.m_records, sizeof(struct m));
         w_os_signals_get(&w_sched.sigmask);
         w_g_init();
-        w_alarms_init();
+        w_lazytimers_init();
         w_ids_init();
 }
 
@@ -64,7 +64,7 @@ static void reset(const struct run_config *config)
 static void free_records(bool with_ms)
 {
         w_ids_destroy();
-        w_alarms_destroy();
+        w_lazytimers_destroy();
         w_g_destroy();
         if (with_ms)
                 w_records_destroy(&w_sched.m_records);
@@ -80,7 +80,7 @@ static int begin_m0(struct m **m0)
         mp->is_main = true;
         w_sched.m0 = mp;
         w_lock(&w_sched.lock);
-        w_m_keep_locked(mp, true);
+        w_m_dedicate_locked(mp, true);
         w_unlock(&w_sched.lock);
         int rc = w_m_begin(mp);
 
@@ -131,20 +131,20 @@ int w_run_set_up(const struct run_config *config, struct m **m0)
         rc = w_stack_watch(&w_sched.stacks);
         if (rc < 0)
                 goto out_ps;
-        rc = w_hogs_start();
+        rc = w_preempt_start();
         if (rc < 0)
                 goto out_watch;
         rc = w_sysmon_start();
         if (rc < 0)
-                goto out_hogs;
+                goto out_preempt;
         rc = start_threads(m0);
         if (rc < 0)
                 goto out_sysmon;
         return 0;
 out_sysmon:
         w_sysmon_stop();
-out_hogs:
-        w_hogs_stop();
+out_preempt:
+        w_preempt_stop();
 out_watch:
         w_stack_unwatch(&w_sched.stacks);
 out_ps:
@@ -188,21 +188,21 @@ static void call_hooks(void)
 
 static int take_down(struct m *m0)
 {
-        uint32_t n_left = w_left_await();
+        uint32_t n_left = w_abandon_await();
 
-        w_table_run_ended();
+        w_waitq_run_ended();
         w_scopes_run_ended();
         if (m0)
                 w_m_end(m0);
         w_stack_unwatch(&w_sched.stacks);
-        w_hogs_stop();
+        w_preempt_stop();
         if (n_left)
                 w_say("%u thread%s did not come back within %d ms and %s left behind", n_left,
                       n_left == 1 ? "" : "s", w_sched.config.shutdown_ms,
                       n_left == 1 ? "is" : "are");
         w_threads_join_ended();
         call_hooks();
-        w_left_keep_stacks();
+        w_abandon_keep_stacks();
         w_g_each(free_locals, NULL);
         w_ps_free();
         w_stack_pool_destroy(&w_sched.stacks, W_STACK_ABANDON);
@@ -223,7 +223,7 @@ int w_run_close(struct m *m0)
         w_store_rlx(&w_run_phase, RUN_ENDING);                    /* guarded by RN2 */
         w_signals_run_ending();
         w_wait_shut_down();
-        w_guests_await();
+        w_foreign_await();
         w_sysmon_stop();
         w_fatal_set_dump(NULL);
         return take_down(m0);

@@ -3,7 +3,7 @@
  * Called by   weft_check and the like (stop, start), procs (more Ps or fewer), exit of goroutine 1
  *             (end), find (stop here).
  *
- * PROTOCOL stop
+ * PROTOCOL world
  *
  * Goal      at some point every P is with the stopper and no goroutine runs but the stopper's own;
  *           afterwards everything goes on, and no queued goroutine is forgotten.
@@ -28,7 +28,7 @@
  *           one after. Whoever leaves a P idle does so under the lock and sees stopping.
  * Why the stopper does not wait for ever   who is inside comes to g0, looks for work once at most;
  *           from who is outside the P is taken at some sweep. Not any more once the end of the run
- *           has left it behind, P and all (PROTOCOL left, sched/run/abandon.c): nobody asks one
+ *           has left it behind, P and all (PROTOCOL abandon, sched/run/abandon.c): nobody asks one
  *           whose flag is ABANDONED. But the ender sets the flags of all in one stretch under
  *           sched.lock, the stopper's among them, and then waits for the stopper, which is inside.
  *           No other stopper can meet that: the ender has waited for the monitor and for threads
@@ -111,7 +111,7 @@ static void sweep(void)
         w_lock(&w_sched.lock);
         for (uint32_t i = 0; i < w_n_procs(); i++) {
                 struct p *pp = w_sched.all_p[i];
-                if (pp->asked && w_take_finish_locked(pp, W_ANY_MARK))
+                if (pp->asked && w_take_finish_locked(pp, W_ANYWHERE))
                         mark_stopped_locked(pp);
         }
         w_unlock(&w_sched.lock);
@@ -133,7 +133,7 @@ static bool is_left_behind(void)
 {
         const struct m *mp = w_m();
 
-        return mp && w_left_is_behind(mp);
+        return mp && w_m_is_abandoned(mp);
 }
 
 static void give_up(void)
@@ -189,7 +189,7 @@ bool w_world_stop(void)
 
         if (!gp)
                 return stop_from_outside();
-        if (w_g_is_bound(gp))           /* could not make way for another stopper */
+        if (w_g_in_region(gp))           /* could not make way for another stopper */
                 w_g_refuse_wait(gp, "stop the world");
         become_stopper_lock();
         return stop_all_unlock();
@@ -270,14 +270,14 @@ static void wake_all_to_end(struct list_node *list)
         }
 }
 
-static void order_to_end_locked(void)
+static void tell_to_exit_locked(void)
 {
-        for (struct m *mp; (mp = w_sched.keeper ? w_keeper_take_locked()
+        for (struct m *mp; (mp = w_sched.timekeeper ? w_timekeeper_take_locked()
                                                 : w_netpoll_take_locked());)
                 w_thread_enlist_locked(mp);
         wake_all_to_end(&w_sched.idle_m);
-        wake_all_to_end(&w_sched.kept_m);
-        w_sched.n_idle_m = w_sched.n_kept_m = 0;
+        wake_all_to_end(&w_sched.dedicated_m);
+        w_sched.n_idle_m = w_sched.n_dedicated_asleep = 0;
 }
 
 void w_run_end(void)
@@ -286,8 +286,8 @@ void w_run_end(void)
         if (!w_sched.ending) {
                 w_sched.ending = true;
                 ask_all_locked();
-                order_to_end_locked();
-                w_hogs_end_locked();
+                tell_to_exit_locked();
+                w_preempt_end_locked();
         }
         w_unlock(&w_sched.lock);
 }

@@ -2,10 +2,11 @@
  * else.
  *
  * Called by   user code (lock, unlock); switch (it leaves), ready (it is woken), schedule (found).
- * Protocols   owns pin; cites threads (sched/thread/thread.c), park (sched/switch.c), idle
- *             (sched/idle.c), take (sched/preempt/take.c), template (sched/thread/template.c).
+ * Protocols   owns lockthread; cites threads (sched/thread/thread.c), park (sched/switch.c), idle
+ *             (sched/idle.c), take (sched/preempt/take.c), thread-request
+ *             (sched/thread/template.c).
  *
- * PROTOCOL pin
+ * PROTOCOL lockthread
  *
  * Goal      a locked goroutine runs on its M only; its M runs nothing else; while it waits others
  *           have the P; when it ends locked the thread ends with it. Who is not locked pays
@@ -13,28 +14,31 @@
  * Parties   goroutine G and its M; waker (makes G runnable); finder (an M that took G out of the
  *           global queue).
  * Words     g.locked, with the M and the depth in the cold part; m.locked_g; m.kept and
- *           W_ATTENTION_KEPT on the P that the M holds; m.next_p and m.next_g, orders, and kept_m,
- *           under sched.lock; the state WAITING_PINNED.
+ *           W_ATTENTION_DEDICATED on the P that the M holds; m.next_p and m.next_g, orders, and
+ *           dedicated_m, under sched.lock; the state WAITING_PINNED.
  * G leaves  the attention word sends it to g0, where another commit takes the place of the usual
  *           one: it waits as WAITING_PINNED, or goes to the global queue. So G never stands in the
  *           queue of a P, and who goes straight from one goroutine to the next never meets it.
  * M         on g0, under sched.lock: 1 orders are there already: hands its P off, goes on with them
- *           2 no orders: into kept_m, hands its P off, PROTOCOL take, and sleeps   3 woken with
- *           orders: runs next_g on next_p
+ *           2 no orders: into dedicated_m, hands its P off, PROTOCOL take, and sleeps   3 woken
+ *           with orders: runs next_g on next_p
  * Waker     finds WAITING_PINNED where w_ready expects WAITING. Under sched.lock: a P is idle: it
  *           and G are the M's orders; else G goes to the global queue, as a submission
  * Finder    under sched.lock: its P and G are the M's orders; goes to sleep, or takes another P
- * Orders    under sched.lock: next_p, next_g; the M is in kept_m: out of it, and woken. It is not:
- *           it is on its way there and will see them.
+ * Orders    under sched.lock: next_p, next_g; the M is in dedicated_m: out of it, and woken. It is
+ *           not: it is on its way there and will see them.
  * Why G is given once   whoever gives orders holds G: the waker made it runnable, the finder took
  *           it out of the queue. So there is nobody else, and no second order before G has run.
- * Why nobody sleeps on orders   the M enters kept_m under the lock under which orders are given.
- * The end of the run wakes everyone in kept_m; afterwards no orders are given, and an M that has
+ * Why nobody sleeps on orders   the M enters dedicated_m under the lock under which orders are
+ *                               given.
+ * The end of the run wakes everyone in dedicated_m; afterwards no orders are given, and an M that
+ * has
  *           some stops with its P instead of running G.
  * Stopping  orders are a P in transit: it stops when G next comes to g0, or is taken from it.
  * Taken     an M whose P was taken while G was outside goes on without, as any; if G queues itself
  *           for a P a finder gives it one.
- * The end of G   clears g.locked before the record is anybody else's, and the M is ruined: it hands
+ * The end of G   clears g.locked before the record is anybody else's, and the M is must_exit: it
+ *                hands
  *           its P off and ends. m0 does not end; it sleeps until the run does, and no need is so
  *           great that it would run anything.
  * Rejected  a flag that every direct switch tests (one more load there); giving the M the idle P
@@ -67,7 +71,7 @@ static void order_unlock(struct g *gp, struct p *pp)
         mp->next_spinning = false;
         if (asleep) {
                 w_list_unlink(&mp->idle_link);
-                w_sched.n_kept_m--;
+                w_sched.n_dedicated_asleep--;
         }
         w_unlock(&w_sched.lock);
         W_WINDOW("pin-ordered");
@@ -80,8 +84,8 @@ static void order_unlock(struct g *gp, struct p *pp)
 static void submit(struct g *gp)
 {
         w_lock(&w_sched.lock);
-        if (w_pin_waits(gp))
-                w_g_move(gp, G_WAITING_PINNED, G_RUNNABLE);
+        if (w_lockthread_waits(gp))
+                w_g_move(gp, G_WAITING_LOCKED, G_RUNNABLE);
         struct p *pp = w_load_rlx(&w_sched.stopping) ? NULL : w_idle_p_get_locked();  /* guarded */
 
         if (pp) {
@@ -92,15 +96,15 @@ static void submit(struct g *gp)
         w_unlock(&w_sched.lock);
 }
 
-bool w_pin_ready(struct g *gp)
+bool w_lockthread_ready(struct g *gp)
 {
-        if (!w_pin_waits(gp))
+        if (!w_lockthread_waits(gp))
                 return false;
         submit(gp);
         return true;
 }
 
-void w_pin_sort_out_slow(struct queue *batch)
+void w_lockthread_sort_out_slow(struct queue *batch)
 {
         struct queue others = { 0 };
 
@@ -116,7 +120,7 @@ void w_pin_sort_out_slow(struct queue *batch)
         w_wake_one();
 }
 
-bool w_pin_give(struct m *mp, struct g *gp)
+bool w_lockthread_give(struct m *mp, struct g *gp)
 {
         if (mp->locked_g == gp)
                 return false;
@@ -145,7 +149,7 @@ static bool drop_at_end(struct g *gp)
         return ending;
 }
 
-struct g *w_pin_next(struct m *mp)
+struct g *w_lockthread_next(struct m *mp)
 {
         struct g *gp = mp->next_g;
 
@@ -165,16 +169,16 @@ static void commit_yield(struct m *mp, const struct commit *c)
 
 static void commit_park(struct m *mp, const struct commit *c)
 {
-        w_g_move(c->left, G_RUNNING, G_WAITING_PINNED);
+        w_g_move(c->left, G_RUNNING, G_WAITING_LOCKED);
         W_WINDOW("pin-before-unlock");
         if (c->unlock(c->left, c->arg))
                 return;
         if (!mp->p) {
-                w_globq_publish(c->left, G_WAITING_PINNED);
+                w_globq_publish(c->left, G_WAITING_LOCKED);
                 w_wake_one();
                 return;
         }
-        w_g_move(c->left, G_WAITING_PINNED, G_RUNNABLE);
+        w_g_move(c->left, G_WAITING_LOCKED, G_RUNNABLE);
         w_become(mp, c->left);
         mp->resume = c->left;           /* it has a P, so it goes on at once */
 }
@@ -184,13 +188,13 @@ static void commit_exit(struct m *mp, const struct commit *c)
         c->left->locked = 0;
         w_lock(&w_sched.lock);
         mp->locked_g = NULL;
-        mp->ruined = true;
+        mp->must_exit = true;
         w_sched.n_locked--;
         w_unlock(&w_sched.lock);
         w_commit_exit(mp, c);
 }
 
-void w_pin_leave(struct m *mp)
+void w_lockthread_leave(struct m *mp)
 {
         struct commit *c = &mp->commit;
 
@@ -210,10 +214,10 @@ static void bind(struct m *mp, struct g *gp)
         w_lock(&w_sched.lock);
         mp->locked_g = gp;
         w_sched.n_locked += gp ? 1 : -1u;
-        w_m_keep_locked(mp, gp || mp->is_main);
+        w_m_dedicate_locked(mp, gp || mp->is_main);
         w_unlock(&w_sched.lock);
         if (mp->p)
-                w_p_keep(mp->p, mp->kept);
+                w_p_set_dedicated(mp->p, mp->dedicated);
 }
 
 W_EXPORT void weft_lock_thread(void)

@@ -2,7 +2,7 @@
  *
  * Called by   find (looks), asleep (sleeps here), sysmon (watches); net/poll.c (opens it).
  * Calls       net/poll.c, which knows who waits for what.
- * Protocols   owns netpoll; cites keeper (sched/timer/timekeeper.c), idle (sched/idle.c), poll
+ * Protocols   owns netpoll; cites timekeeper (sched/timer/timekeeper.c), idle (sched/idle.c), poll
  *             (net/poll.c), deadlock (sched/monitor/deadlock.c).
  *
  * PROTOCOL netpoll
@@ -14,7 +14,7 @@
  * Parties   sleeper (an M without a P), poller (the sleeper that waits in the kernel for
  *           descriptors), caller (wants that M for something else), looker (an M with a P),
  *           monitor.
- * Words     poller, n_called, m.called under sched.lock; polls: a hint that there is a poller;
+ * Words     poller, n_kicked, m.called under sched.lock; polls: a hint that there is a poller;
  *           polled_at: when somebody looked last; the bell, which ends all waits while it rings.
  * Sleeper   under sched.lock: there is no poller, and an idle P: it is, from here on. It may be the
  *           timekeeper too, and waits until its time then; another M that keeps the time sleeps on
@@ -23,11 +23,11 @@
  *           poller: nothing has come and it is not time: again from 1. Else the office is vacant;
  *           with somebody woken and an idle P it takes that (if it kept the time, the one with
  *           the first timer); unlock; wakes them, the first for itself; it has a P, and if it kept
- *           the time it is a teller of the first timer of the others, as in PROTOCOL keeper; or
+ *           the time it is a teller of the first timer of the others, as in PROTOCOL timekeeper; or
  *           begins again as a sleeper
  *           5 not any more: unlock; sleeps on its note, which is or will be woken; lock;
- *           n_called - 1, and if that was the last: hushes the bell; unlock
- * Caller    1 lock: the office is vacant, m.called, n_called + 1; unlock   2 rings   3 wakes the
+ *           n_kicked - 1, and if that was the last: hushes the bell; unlock
+ * Caller    1 lock: the office is vacant, m.called, n_kicked + 1; unlock   2 rings   3 wakes the
  *           note
  * Looker    no poller, and polled_at is old: polled_at := now (one wins); looks without waiting.
  *           Who has nothing to do looks only if that has paid lately: else it leaves its P and
@@ -74,7 +74,7 @@ static struct {
         w_atomic_u64       polled_at;   /* a  hint */
         w_atomic_u32       looks_pay;   /* a  hint: news comes in numbers, or while others run */
         struct run_end     at_end;
-        struct outside     outside;
+        struct wake_source     outside;
 } netpoll = { .lock = W_LOCK_INIT(netpoll) };
 
 /* ---- Begin and end --------------------------------------------------------------------------- */
@@ -122,7 +122,7 @@ static W_NOINLINE int open_once(void)
                 rc = open_locked();
         w_unlock(&netpoll.lock);
         if (rc == 0)
-                w_netpoll_tell();
+                w_netpoll_notify();
         return rc;
 }
 
@@ -168,12 +168,12 @@ void w_netpoll_begin_locked(struct m *mp)
         set_poller_locked(mp);
 }
 
-void w_netpoll_call_locked(struct m *mp)
+void w_netpoll_kick_locked(struct m *mp)
 {
-        W_ASSERT(w_sched.poller == mp && !mp->called);
+        W_ASSERT(w_sched.poller == mp && !mp->kicked);
         set_poller_locked(NULL);
-        mp->called = true;
-        w_sched.n_called++;
+        mp->kicked = true;
+        w_sched.n_kicked++;
 }
 
 struct m *w_netpoll_take_locked(void)
@@ -182,21 +182,21 @@ struct m *w_netpoll_take_locked(void)
 
         if (!mp)
                 return NULL;
-        if (w_sched.keeper == mp)
-                return w_keeper_take_locked();
-        w_netpoll_call_locked(mp);
+        if (w_sched.timekeeper == mp)
+                return w_timekeeper_take_locked();
+        w_netpoll_kick_locked(mp);
         return mp;
 }
 
 void w_m_wake(struct m *mp)
 {
-        if (mp->called)
-                w_os_poller_ring(&netpoll.os);
+        if (mp->kicked)
+                w_os_poller_wake(&netpoll.os);
         W_WINDOW("netpoll-rung");
         w_note_wake(&mp->note);
 }
 
-void w_netpoll_tell(void)
+void w_netpoll_notify(void)
 {
         if (is_open() && !somebody_polls())
                 w_wake_one();
@@ -215,7 +215,7 @@ static bool go_on_with(struct p *pp, struct queue *woken)
                 return false;           /* it is locked to a thread */
         (void)w_queue_pop(woken);
         w_ready_time(pp, gp);
-        w_queue_next(pp, gp);
+        w_queue_put_next(pp, gp);
         return true;
 }
 
@@ -247,10 +247,10 @@ static void looks_pay(bool do_they)
  * it has nothing to do but wait. */
 static bool goes_on_locked(struct m *mp, bool some_woken)
 {
-        if (mp->keeps_until <= w_os_now()) {
-                if (w_sched.keeper == mp)
+        if (mp->timekeeper_at <= w_os_now()) {
+                if (w_sched.timekeeper == mp)
                         return false;
-                mp->keeps_until = W_FOREVER;
+                mp->timekeeper_at = W_FOREVER;
         }
         return !some_woken;
 }
@@ -273,11 +273,11 @@ static int64_t first_of_others(const struct p *mine)
  * sleeper: for *first, if there is a timer, somebody else has to keep the time. */
 static struct p *resign_locked(struct m *mp, bool some_woken, int64_t *first)
 {
-        bool kept_time = w_sched.keeper == mp;
+        bool kept_time = w_sched.timekeeper == mp;
 
         set_poller_locked(NULL);
         if (kept_time)
-                w_keeper_resign_locked();
+                w_timekeeper_resign_locked();
         w_store_rlx(&netpoll.polled_at, (uint64_t)w_os_now());    /* hint */
         if (!some_woken || w_load_rlx(&w_sched.stopping))         /* guarded by the lock */
                 return NULL;
@@ -296,9 +296,9 @@ static void come_out(struct m *mp)
         w_note_sleep(&mp->note);
         w_note_clear(&mp->note);
         w_lock(&w_sched.lock);
-        mp->called = false;
-        if (--w_sched.n_called == 0)
-                w_os_poller_hush(&netpoll.os);
+        mp->kicked = false;
+        if (--w_sched.n_kicked == 0)
+                w_os_poller_wake_clear(&netpoll.os);
         w_unlock(&w_sched.lock);
 }
 
@@ -308,14 +308,14 @@ static bool sleep_once(struct m *mp)
         struct queue woken = { 0 };
         int64_t      first = W_FOREVER;
 
-        wait_until(mp->keeps_until, &woken);
+        wait_until(mp->timekeeper_at, &woken);
         if (woken.n > 1)
                 looks_pay(true);
         w_lock(&w_sched.lock);
-        bool      called = w_sched.poller != mp;
-        bool      goes_on = !called && goes_on_locked(mp, woken.n != 0);
-        struct p *pp = called || goes_on ? NULL : resign_locked(mp, woken.n != 0, &first);
-        bool      hears_others = goes_on && w_sched.n_called != 0;
+        bool      kicked = w_sched.poller != mp;
+        bool      goes_on = !kicked && goes_on_locked(mp, woken.n != 0);
+        struct p *pp = kicked || goes_on ? NULL : resign_locked(mp, woken.n != 0, &first);
+        bool      hears_others = goes_on && w_sched.n_kicked != 0;
 
         w_unlock(&w_sched.lock);
         if (hears_others)
@@ -324,8 +324,8 @@ static bool sleep_once(struct m *mp)
                 w_p_acquire(mp, pp);
         publish(pp, &woken);
         if (first != W_FOREVER)
-                w_keeper_tell(first);
-        if (called)
+                w_timekeeper_notify(first);
+        if (kicked)
                 come_out(mp);
         return goes_on;
 }
@@ -352,7 +352,7 @@ static bool is_to_look(int64_t now, int64_t every)
                w_cas_rlx(&netpoll.polled_at, &last, (uint64_t)now);       /* hint */
 }
 
-void w_netpoll_look(struct m *mp, int64_t every, bool behind)
+void w_netpoll_poll(struct m *mp, int64_t every, bool behind)
 {
         struct queue woken = { 0 };
 
@@ -360,12 +360,12 @@ void w_netpoll_look(struct m *mp, int64_t every, bool behind)
                 return;
         wait_until(0, &woken);
         if (behind)
-                w_ready_many_behind(&woken);
+                w_ready_many_global(&woken);
         else
                 publish(mp->p, &woken);
 }
 
-void w_netpoll_look_idly(struct m *mp)
+void w_netpoll_poll_idle(struct m *mp)
 {
         struct queue woken = { 0 };
 
@@ -376,7 +376,7 @@ void w_netpoll_look_idly(struct m *mp)
         publish(mp->p, &woken);
 }
 
-void w_netpoll_watch(int64_t now)
+void w_netpoll_check(int64_t now)
 {
         struct queue woken = { 0 };
 

@@ -37,26 +37,26 @@ void w_netpoll_sleep(struct m *mp);
  * w_m_wake. With sched.lock. */
 struct m *w_netpoll_take_locked(void);
 /* The same for an M that is known to be there. */
-void w_netpoll_call_locked(struct m *mp);
+void w_netpoll_kick_locked(struct m *mp);
 
 /* Wakes an M that sleeps, on its note or in the poller. Its orders are written. Context: the one
  * waker; any thread. */
 void w_m_wake(struct m *mp);
 
 /* A P has become idle, and its last owner does not look at descriptors any more: somebody does. */
-void w_netpoll_tell(void);
+void w_netpoll_notify(void);
 
 /* Looks, unless somebody waits in the poller or has looked within the last `every` ns. Whom it
  * wakes is in the queue of mp's P or on other Ps; behind: in the global queue. Context: g0 with a
  * P. */
-void w_netpoll_look(struct m *mp, int64_t every, bool behind);
+void w_netpoll_poll(struct m *mp, int64_t every, bool behind);
 /* The same for who has nothing else to do, and will sleep in the poller if nobody does. */
-void w_netpoll_look_idly(struct m *mp);
+void w_netpoll_poll_idle(struct m *mp);
 
 /* Does somebody wait for a descriptor? A hint. */
 bool w_netpoll_is_waited_for(void);
 
 /* For the monitor: looks if nobody has for too long. */
-void w_netpoll_watch(int64_t now);
+void w_netpoll_check(int64_t now);
 
 #endif

@@ -1,19 +1,19 @@
 /* sched/thread/template.c - a thread must not have any parent: some ask the monitor to create it.
  *
  * Called by   thread.c, when a P is to have a thread and none sleeps.
- * Protocols   owns template; cites threads (sched/thread/thread.c), sysmon
+ * Protocols   owns thread-request; cites threads (sched/thread/thread.c), sysmon
  *             (sched/monitor/sysmon.c).
  *
- * PROTOCOL template
+ * PROTOCOL thread-request
  *
  * Goal      every thread of ours begins with what the caller of weft_run had: a thread inherits
  *           affinity, priority, namespaces and more from the one that creates it, and these may
  *           have been changed on a thread to which a goroutine is locked, or which is not ours.
  * Parties   asker (a tainted thread with a P in its hands), the monitor, any M on its way to sleep.
- * Words     thread_owed, the idle Ps, under sched.lock; the monitor's note.
+ * Words     thread_pending, the idle Ps, under sched.lock; the monitor's note.
  * Asker     under sched.lock: 1 what is queued on the P goes to the global queue, the P to the idle
- *           list   2 thread_owed := ASKED   3 wakes an M that has gone to sleep meanwhile, if there
- *           is one, and the monitor in any case
+ *           list   2 thread_pending := ASKED   3 wakes an M that has gone to sleep meanwhile, if
+ *           there is one, and the monitor in any case
  * Monitor   at its next round, without a pause: takes an idle P and creates a thread for it, which
  *           looks for work. None to be had: as anywhere, PROTOCOL threads
  * M         on its way to sleep: takes the P itself, as if a thread could not have been created
@@ -30,10 +30,10 @@
 #include "sched/sched.h"
 #include "sched/monitor/sysmon.h"
 
-void w_thread_ask(struct p *pp, bool spinning)
+void w_thread_request(struct p *pp, bool spinning)
 {
         w_lock(&w_sched.lock);
-        w_thread_owe_locked(pp, spinning, W_OWED_ASKED);
+        w_thread_defer_locked(pp, spinning, W_PENDING_ASKED);
         w_sysmon_hurry_locked();
         w_unlock(&w_sched.lock);
 }

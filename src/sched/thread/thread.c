@@ -9,22 +9,23 @@
  *           the other goroutines do.
  * Parties   starter (has a P in its hands), sleeper (an M without a P), ender (sleeper whose
  *           patience is over, or the end of the run), m0 (the thread that called weft_run).
- * Words     idle_m, kept_m, n_m, n_idle_m, n_kept under sched.lock; m.next_p, m.next_spinning,
- *           m.must_end handed over by m.note; m.kept: not for everyone, and W_ATTENTION_KEPT on the
- *           P that such an M holds.
+ * Words     idle_m, dedicated_m, n_m, n_idle_m, n_dedicated under sched.lock; m.next_p,
+ *           m.next_spinning, m.must_end handed over by m.note; m.kept: not for everyone, and
+ *           W_ATTENTION_DEDICATED on the P that such an M holds.
  * Starter   1 lock; take the newest idle M, in need the timekeeper, or count a new one   2 unlock
  *           3 write next_p, wake; or create the thread: it takes next_p when it starts   4 creation
  *           failed: uncount, P back to the idle list; the timekeeper, if any, is woken to take it
  * Sleeper   1 lock; into the idle list; unlock   2 sleep on the note   3 time is up: lock; still in
  *           the list: out of it, and end; not in it: a wake is on its way, sleep on
- * m0        is kept for goroutine 1, and only until that leaves it: W_ATTENTION_KEPT sends every
- *           switch through g0, where m0 1 goes into kept_m, which no starter takes from   2 hands
- *           its P on as one who has lost it, PROTOCOL take   3 sleeps until the run ends. A child
- *           that is to run first goes by way of g0 too. If goroutine 1 has lost its P outside and
- *           finds an idle one it stays; else it queues, and m0 sleeps.
+ * m0        is kept for goroutine 1, and only until that leaves it: W_ATTENTION_DEDICATED sends
+ * every
+ *           switch through g0, where m0 1 goes into dedicated_m, which no starter takes from   2
+ *           hands its P on as one who has lost it, PROTOCOL take   3 sleeps until the run ends. A
+ *           child that is to run first goes by way of g0 too. If goroutine 1 has lost its P outside
+ *           and finds an idle one it stays; else it queues, and m0 sleeps.
  *           In need m0 runs whatever there is: the limit of threads is reached, or none could be
- *           created. The starter takes it out of kept_m; it is for everyone until some thread is
- *           idle, and may keep the time, until another can.
+ *           created. The starter takes it out of dedicated_m; it is for everyone until some thread
+ *           is idle, and may keep the time, until another can.
  * Why weft_run returns   who blocks for ever does so on another thread than m0, but in need.
  * Why nobody is woken twice   only who took an M out of its list, under the lock, wakes it.
  * Thread limit   more than max_threads is fatal: the count is taken before the thread exists.
@@ -63,19 +64,19 @@ static struct m *m_new_locked(void)
         memset(&mp->curg, 0, sizeof(*mp) - offsetof(struct m, curg));
         /* Inside from the start: a thread that has not begun yet is not away. Numbers go on, this
          * one and nopreempt_no: the monitor may still know who had the record before. */
-        uint32_t no = w_load_rlx(&mp->mark) & ~(uint32_t)(W_MARK_NEXT - 1);     /* guarded */
+        uint32_t no = w_load_rlx(&mp->where) & ~(uint32_t)(W_WHERE_EPOCH - 1);     /* guarded */
 
-        w_store_rlx(&mp->mark, no | W_MARK_INSIDE);               /* guarded by the lock */
-        w_store_rlx(&mp->flag, w_sched.flag_base);                /* guarded by the lock */
+        w_store_rlx(&mp->where, no | W_IN_RUNTIME);               /* guarded by the lock */
+        w_store_rlx(&mp->retake, w_sched.retake_base);                /* guarded by the lock */
         w_store_rlx(&mp->tid, 0);                                 /* guarded by the lock */
-        w_store_rlx(&mp->use_fd, 0);                              /* guarded by the lock */
+        w_store_rlx(&mp->usage_fd, 0);                              /* guarded by the lock */
         w_store_rlx(&mp->nopreempt_id, 0);                        /* guarded by the lock */
         w_store_rlx(&mp->grant, W_GRANT_NONE);                    /* guarded by the lock */
-        w_store_rlx(&mp->hold_wanted, 0);                         /* guarded by the lock */
+        w_store_rlx(&mp->preempt_wanted, 0);                         /* guarded by the lock */
         mp->thread.id = w_sched.next_m_id++;
         w_list_init(&mp->idle_link);
         w_list_init(&mp->all_link);
-        w_list_init(&mp->hog_link);
+        w_list_init(&mp->preempt_link);
         w_list_push_back(&w_sched.all_m, &mp->all_link);
         return mp;
 }
@@ -92,12 +93,12 @@ struct m *w_m_adopt(void)
         return mp;
 }
 
-void w_m_keep_locked(struct m *mp, bool kept)
+void w_m_dedicate_locked(struct m *mp, bool dedicated)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
         if (!mp->lost_p)
-                w_sched.n_kept += (uint32_t)kept - mp->kept;
-        mp->kept = kept;
+                w_sched.n_dedicated += (uint32_t)dedicated - mp->dedicated;
+        mp->dedicated = dedicated;
 }
 
 /* ---- Life of a thread ------------------------------------------------------------------------ */
@@ -121,7 +122,7 @@ int w_m_begin(struct m *mp)
 void w_m_end(struct m *mp)
 {
         W_ASSERT(!mp->p && !mp->curg && !mp->spinning);
-        w_verdict_end(mp);
+        w_activity_end(mp);
         w_os_cpu_timer_delete(&mp->timer);
         w_thread_end_unwatch();
         w_os_altstack_remove(&mp->altstack);
@@ -129,7 +130,7 @@ void w_m_end(struct m *mp)
 }
 
 /* Takes what the waker left in the record. */
-void w_thread_take_orders(struct m *mp)
+void w_m_take_handoff(struct m *mp)
 {
         struct p *pp = mp->next_p;
 
@@ -143,7 +144,7 @@ void w_thread_take_orders(struct m *mp)
 /* The thread exists no more as far as anyone else is concerned; its creator's share remains. */
 static void retire_locked(struct m *mp)
 {
-        w_hog_forget_locked(mp);
+        w_preempt_forget_locked(mp);
         w_list_unlink(&mp->all_link);
         w_list_push_back(&w_sched.ended_m, &mp->all_link);
         w_sched.n_m--;
@@ -175,14 +176,14 @@ static struct m *take_m0_locked(void)
         if (!mp || w_list_empty(&mp->idle_link) || w_m_is_tainted(mp))
                 return NULL;
         w_list_unlink(&mp->idle_link);
-        w_sched.n_kept_m--;
-        w_m_keep_locked(mp, false);
+        w_sched.n_dedicated_asleep--;
+        w_m_dedicate_locked(mp, false);
         return mp;
 }
 
 /* The P that a thread was started for goes back; who has work will try again. After a stop the P
  * may have work itself: everyone who runs will find it in the global queue. */
-void w_thread_owe_locked(struct p *pp, bool spinning, enum thread_owed why)
+void w_thread_defer_locked(struct p *pp, bool spinning, enum thread_pending why)
 {
         if (spinning)
                 w_sub_rlx(&w_sched.n_spinning, 1);                /* guarded by the lock */
@@ -191,16 +192,16 @@ void w_thread_owe_locked(struct p *pp, bool spinning, enum thread_owed why)
         for (struct g *gp; (gp = w_queue_take(pp));)
                 w_globq_put_locked(gp);
         w_p_give_up_locked(pp);
-        w_store_rlx(&w_sched.thread_owed, (uint32_t)why);         /* guarded by the lock */
+        w_store_rlx(&w_sched.thread_pending, (uint32_t)why);         /* guarded by the lock */
         /* Who went to sleep while the thread was being created has not seen what is owed. Woken
          * without orders, it is about to sleep again and looks. */
         struct m *asleep = take_idle_m_locked();
 
-        if (!asleep && why == W_OWED_FAILED)
-                asleep = w_keeper_take_locked();
-        if (!asleep && why == W_OWED_FAILED)
+        if (!asleep && why == W_PENDING_FAILED)
+                asleep = w_timekeeper_take_locked();
+        if (!asleep && why == W_PENDING_FAILED)
                 asleep = w_netpoll_take_locked();
-        if (!asleep && why == W_OWED_FAILED)
+        if (!asleep && why == W_PENDING_FAILED)
                 asleep = take_m0_locked();
         if (asleep)
                 w_m_wake(asleep);
@@ -208,12 +209,12 @@ void w_thread_owe_locked(struct p *pp, bool spinning, enum thread_owed why)
 
 static void return_p_locked(struct p *pp, bool spinning)
 {
-        w_thread_owe_locked(pp, spinning, W_OWED_FAILED);
+        w_thread_defer_locked(pp, spinning, W_PENDING_FAILED);
 }
 
 /* mp, which was in the idle list before it had a thread, does not get one. Somebody may have given
  * it orders already. */
-static void return_orders_locked(struct m *mp)
+static void return_handoff_locked(struct m *mp)
 {
         if (!mp->born_idle) {
                 return_p_locked(mp->next_p, mp->next_spinning);
@@ -235,7 +236,7 @@ static bool begin_work(struct m *mp)
 {
         if (mp->born_idle)
                 return w_thread_sleep_enlisted(mp);
-        w_thread_take_orders(mp);
+        w_m_take_handoff(mp);
         return mp->p || w_thread_sleep(mp);
 }
 
@@ -252,7 +253,7 @@ static void thread_main(void *arg)
         }
         w_lock(&w_sched.lock);
         if (rc < 0)
-                return_orders_locked(mp);
+                return_handoff_locked(mp);
         retire_locked(mp);
         w_unlock(&w_sched.lock);
 }
@@ -339,7 +340,7 @@ static struct m *count_new_locked(struct p *pp, bool spinning)
         w_sched.n_started++;
         mp->next_p = pp;
         mp->next_spinning = spinning;
-        mp->keeps_until = W_FOREVER;
+        mp->timekeeper_at = W_FOREVER;
         mp->born_idle = !pp && !w_sched.ending;
         if (mp->born_idle)
                 w_thread_enlist_locked(mp);
@@ -352,7 +353,7 @@ static void uncount(struct m *mp, struct p *pp, bool spinning)
         if (!mp) {
                 return_p_locked(pp, spinning);
         } else {
-                return_orders_locked(mp);
+                return_handoff_locked(mp);
                 w_list_unlink(&mp->all_link);
                 w_records_put(&w_sched.m_records, mp);
                 w_sched.n_m--;
@@ -404,7 +405,7 @@ int w_thread_create(struct p *pp, bool spinning)
 static void create_or_ask(struct p *pp, bool spinning)
 {
         if (W_UNLIKELY(w_m_is_tainted(w_m())))
-                w_thread_ask(pp, spinning);
+                w_thread_request(pp, spinning);
         else
                 (void)w_thread_create(pp, spinning);
 }
@@ -413,14 +414,14 @@ static void pay(void *arg)
 {
         struct m *mp = arg;
 
-        for (struct p *pp; (pp = mp->owed_p);) {
-                mp->owed_p = pp->idle_next;
+        for (struct p *pp; (pp = mp->deferred_p);) {
+                mp->deferred_p = pp->idle_next;
                 pp->idle_next = NULL;
-                create_or_ask(pp, pp->owed_spinning);
+                create_or_ask(pp, pp->deferred_spinning);
         }
 }
 
-void w_thread_pay_owed(struct m *mp)
+void w_thread_create_deferred(struct m *mp)
 {
         w_on_g0(pay, mp);
 }
@@ -435,19 +436,19 @@ static void create_on_g0(struct p *pp, bool spinning)
                 create_or_ask(pp, spinning);
                 return;
         }
-        pp->idle_next = mp->owed_p;
-        pp->owed_spinning = spinning;
-        mp->owed_p = pp;
+        pp->idle_next = mp->deferred_p;
+        pp->deferred_spinning = spinning;
+        mp->deferred_p = pp;
         if (!mp->in_commit)
-                w_thread_pay_owed(mp);
+                w_thread_create_deferred(mp);
 }
 
 /* Where timers and descriptors have a thread each, that for descriptors: for these the others look
  * too. */
-static struct m *take_officer_locked(void)
+static struct m *take_event_waiter_locked(void)
 {
-        return w_n_officers_locked() == 2 || !w_sched.keeper ? w_netpoll_take_locked()
-                                                             : w_keeper_take_locked();
+        return w_n_event_waiters_locked() == 2 || !w_sched.timekeeper ? w_netpoll_take_locked()
+                                                             : w_timekeeper_take_locked();
 }
 
 /* A thread that sleeps, or NULL: one is to be created. Officers are taken only in need: with as
@@ -456,15 +457,15 @@ static struct m *take_officer_locked(void)
 static struct m *take_idle_locked(void)
 {
         struct m *mp = take_idle_m_locked();
-        uint32_t  n_officers = w_n_officers_locked();
+        uint32_t  n_event_waiters = w_n_event_waiters_locked();
 
         if (mp)
                 return mp;
-        if (n_officers && w_threads_available_locked() >= w_n_procs() + n_officers - 1)
-                return take_officer_locked();
+        if (n_event_waiters && w_threads_available_locked() >= w_n_procs() + n_event_waiters - 1)
+                return take_event_waiter_locked();
         if (w_sched.n_m < w_sched.max_threads)
                 return NULL;
-        if (w_sched.poller && w_sched.poller != w_sched.keeper)
+        if (w_sched.poller && w_sched.poller != w_sched.timekeeper)
                 return w_netpoll_take_locked();
         return take_m0_locked();
 }

@@ -3,7 +3,7 @@
  * Called by   time/timer.c, time/tick.c; timers.c when one is due.
  * Protocols   cites timers (sched/timer/timers.c).
  *
- * PROTOCOL alarm
+ * PROTOCOL lazytimer
  *
  * Goal      an alarm goes off once for each time that it was set, unless it was stopped or set
  *           anew before; after that it does not go off for the old time. Stopping and putting off
@@ -51,7 +51,7 @@
 
 #include <errno.h>      /* -ENOMEM */
 
-enum alarm_bit { HEAPED = 1, SET = 2, FREED = 4, N_BITS = 3 };
+enum lazytimer_bit { HEAPED = 1, SET = 2, FREED = 4, N_BITS = 3 };
 
 enum {
         RETRY_NS = 1000000,
@@ -68,25 +68,25 @@ static struct {
 
 /* ---- Records --------------------------------------------------------------------------------- */
 
-void w_alarms_init(void)
+void w_lazytimers_init(void)
 {
-        w_lock_init(&all.lock, W_LOCK_alarms);
-        w_records_init(&all.records, sizeof(struct alarm));
+        w_lock_init(&all.lock, W_LOCK_lazytimers);
+        w_records_init(&all.records, sizeof(struct lazytimer));
 }
 
-void w_alarms_destroy(void)
+void w_lazytimers_destroy(void)
 {
         w_records_destroy(&all.records);
 }
 
-static struct alarm *get_record(struct p *pp)
+static struct lazytimer *get_record(struct p *pp)
 {
-        struct queue_node *n = pp ? w_queue_pop(&pp->free_alarms) : NULL;
+        struct queue_node *n = pp ? w_queue_pop(&pp->free_lazytimers) : NULL;
 
         if (n)
-                return (struct alarm *)(void *)n;
+                return (struct lazytimer *)(void *)n;
         w_lock(&all.lock);
-        struct alarm *a = w_records_get(&all.records);
+        struct lazytimer *a = w_records_get(&all.records);
 
         w_unlock(&all.lock);
         return a;
@@ -95,12 +95,12 @@ static struct alarm *get_record(struct p *pp)
 static void give_back(struct p *pp, uint32_t keep)
 {
         w_lock(&all.lock);
-        while (pp->free_alarms.n > keep)
-                w_records_put(&all.records, w_queue_pop(&pp->free_alarms));
+        while (pp->free_lazytimers.n > keep)
+                w_records_put(&all.records, w_queue_pop(&pp->free_lazytimers));
         w_unlock(&all.lock);
 }
 
-static void put_record(struct alarm *a)
+static void put_record(struct lazytimer *a)
 {
         struct p *pp = w_p();
 
@@ -110,18 +110,18 @@ static void put_record(struct alarm *a)
                 w_unlock(&all.lock);
                 return;
         }
-        w_queue_push_front(&pp->free_alarms, (struct queue_node *)(void *)a);
-        if (W_UNLIKELY(pp->free_alarms.n > CACHE_MAX))
+        w_queue_push_front(&pp->free_lazytimers, (struct queue_node *)(void *)a);
+        if (W_UNLIKELY(pp->free_lazytimers.n > CACHE_MAX))
                 give_back(pp, CACHE_MAX / 2);
 }
 
-void w_alarm_cache_drain(struct p *pp)
+void w_lazytimer_cache_drain(struct p *pp)
 {
         give_back(pp, 0);
 }
 
-/* Not `heap`: somebody may still look there, see w_alarm_free_now(). */
-static void fill(struct alarm *a, const struct alarm *like)
+/* Not `heap`: somebody may still look there, see w_lazytimer_free_now(). */
+static void fill(struct lazytimer *a, const struct lazytimer *like)
 {
         a->timer = (struct timer){ 0 };
         a->word.raw = 0;        /* unpublished */
@@ -133,10 +133,10 @@ static void fill(struct alarm *a, const struct alarm *like)
         a->room[0] = NULL;
 }
 
-struct alarm *w_alarm_new(const struct alarm *like)
+struct lazytimer *w_lazytimer_new(const struct lazytimer *like)
 {
         struct p     *pp = w_p();
-        struct alarm *a = get_record(pp);
+        struct lazytimer *a = get_record(pp);
 
         if (!a)
                 return NULL;
@@ -150,18 +150,18 @@ struct alarm *w_alarm_new(const struct alarm *like)
 /* ---- The word -------------------------------------------------------------------------------- */
 
 /* With the lock of that heap. */
-static struct timers *heap_locked(const struct alarm *a)
+static struct timers *heap_locked(const struct lazytimer *a)
 {
         return w_load_rlx(&a->heap);                              /* guarded by the lock */
 }
 
-void w_alarm_moved(struct timer *t, struct timers *to)
+void w_lazytimer_moved(struct timer *t, struct timers *to)
 {
-        w_store_rel(&((struct alarm *)t)->heap, to);              /* [AL2] */
+        w_store_rel(&((struct lazytimer *)t)->heap, to);              /* [AL2] */
 }
 
 /* The heap that a is in or is to be in, locked and with room; NULL: no memory. */
-static struct timers *lock_heap(struct alarm *a)
+static struct timers *lock_heap(struct lazytimer *a)
 {
         for (;;) {
                 struct timers *ts = w_load_acq(&a->heap);         /* [AL2] */
@@ -186,7 +186,7 @@ static uint64_t word_for(int64_t when, uint64_t bits)
         return (uint64_t)(when < LATEST ? when : LATEST) << N_BITS | bits;
 }
 
-static void check_alive(const struct alarm *a, uint64_t word)
+static void check_alive(const struct lazytimer *a, uint64_t word)
 {
         W_CHECK(!(word & FREED), "timer %p is used after it was freed", (const void *)a);
 }
@@ -194,7 +194,7 @@ static void check_alive(const struct alarm *a, uint64_t word)
 /* ---- Dead ones in the heap ------------------------------------------------------------------- */
 
 /* Out of the heap as far as the word is concerned, and no longer ours; false: it is set. */
-static bool drop_word_locked(struct timers *ts, struct alarm *a)
+static bool drop_word_locked(struct timers *ts, struct lazytimer *a)
 {
         uint64_t word = w_load_acq(&a->word);                     /* [AL1] */
 
@@ -216,7 +216,7 @@ static void sweep_locked(struct timers *ts)
         for (uint32_t i = 0; i < h->n; i++) {
                 struct timer *t = h->slots[i].item;
 
-                if (!t->claim && drop_word_locked(ts, (struct alarm *)t))
+                if (!t->claim && drop_word_locked(ts, (struct lazytimer *)t))
                         continue;
                 h->slots[kept] = h->slots[i];
                 h->moved(t, kept++);
@@ -250,7 +250,7 @@ static void count_dead(struct timers *ts)
 
 /* ---- Setting, stopping, freeing -------------------------------------------------------------- */
 
-static int set_locked(struct alarm *a, int64_t when)
+static int set_locked(struct lazytimer *a, int64_t when)
 {
         struct timers *ts = lock_heap(a);
 
@@ -274,7 +274,7 @@ static int set_locked(struct alarm *a, int64_t when)
         return (old & SET) != 0;
 }
 
-int w_alarm_set(struct alarm *a, int64_t when)
+int w_lazytimer_set(struct lazytimer *a, int64_t when)
 {
         struct timers *ts = w_load_acq(&a->heap);                 /* [AL2] */
         uint64_t       old = w_load_rlx(&a->word);                /* hint: the CAS decides */
@@ -289,14 +289,14 @@ int w_alarm_set(struct alarm *a, int64_t when)
         return (old & SET) != 0;
 }
 
-bool w_alarm_is_set(const struct timer *t)
+bool w_lazytimer_is_set(const struct timer *t)
 {
-        const struct alarm *a = W_CONTAINER_OF(t, const struct alarm, timer);
+        const struct lazytimer *a = W_CONTAINER_OF(t, const struct lazytimer, timer);
 
         return w_load_acq(&a->word) & SET;                        /* [AL1] */
 }
 
-bool w_alarm_stop(struct alarm *a)
+bool w_lazytimer_stop(struct lazytimer *a)
 {
         struct timers *ts = w_load_acq(&a->heap);                 /* [AL2] */
         uint64_t       old = w_load_acq(&a->word);                /* [AL1] */
@@ -310,7 +310,7 @@ bool w_alarm_stop(struct alarm *a)
         return true;
 }
 
-void w_alarm_free(struct alarm *a)
+void w_lazytimer_free(struct lazytimer *a)
 {
         struct timers *ts = w_load_acq(&a->heap);                 /* [AL2] */
         uint64_t       old = w_load_acq(&a->word);                /* [AL1] */
@@ -327,9 +327,9 @@ void w_alarm_free(struct alarm *a)
 /* Who is in `hold` has the lock of the alarm's heap, and moved the word before it was FREED: the
  * heap that is read after that is the one, also if the alarm has moved there just before. The
  * record may be another alarm's by now: then nobody is any more, and one more lock is harmless. */
-void w_alarm_free_now(struct alarm *a)
+void w_lazytimer_free_now(struct lazytimer *a)
 {
-        w_alarm_free(a);
+        w_lazytimer_free(a);
         struct timers *ts = w_load_acq(&a->heap);                 /* [AL2] */
 
         w_lock(&ts->lock);
@@ -346,7 +346,7 @@ static int64_t next_period(int64_t when, int64_t period, int64_t now)
 
 /* Due and not set any more: out, unless somebody has set it again. Out of the heap first: with its
  * word dropped the record may be another alarm's already. */
-static void leave_locked(struct alarm *a)
+static void leave_locked(struct lazytimer *a)
 {
         struct timers *ts = heap_locked(a);
 
@@ -355,7 +355,7 @@ static void leave_locked(struct alarm *a)
                 w_timers_push_locked(ts, &a->timer, when_of(w_load_acq(&a->word)));     /* [AL1] */
 }
 
-static struct g *once_locked(struct alarm *a, uint64_t word, int64_t now)
+static struct g *once_locked(struct lazytimer *a, uint64_t word, int64_t now)
 {
         if (!w_cas_acqrel(&a->word, &word, word & ~(uint64_t)SET))      /* [AL1] */
                 return NULL;            /* stopped or set anew: looked at again */
@@ -373,7 +373,7 @@ static struct g *once_locked(struct alarm *a, uint64_t word, int64_t now)
         return NULL;
 }
 
-static void period_locked(struct alarm *a, uint64_t word, int64_t now, struct ring *r)
+static void period_locked(struct lazytimer *a, uint64_t word, int64_t now, struct timer_call *r)
 {
         int64_t when = when_of(word);
         int64_t next = next_period(when, a->period, now);
@@ -385,9 +385,9 @@ static void period_locked(struct alarm *a, uint64_t word, int64_t now, struct ri
         a->hold(a, r);
 }
 
-struct g *w_alarm_due_locked(struct timer *t, int64_t now, struct ring *r)
+struct g *w_lazytimer_due_locked(struct timer *t, int64_t now, struct timer_call *r)
 {
-        struct alarm *a = (struct alarm *)t;
+        struct lazytimer *a = (struct lazytimer *)t;
         uint64_t      word = w_load_acq(&a->word);                /* [AL1] */
 
         r->call = NULL;

@@ -1,7 +1,7 @@
 /* sched/timer/timers.c - heaps of timers: arming, disarming, firing what is due.
  *
  * Called by   everything that waits with a deadline, sleep, alarms (in); find and steal (fire).
- * Protocols   cites wake (wait/wake.c), idle (sched/idle.c), keeper (sched/timer/timekeeper.c).
+ * Protocols   cites wake (wait/wake.c), idle (sched/idle.c), timekeeper (sched/timer/timekeeper.c).
  *
  * PROTOCOL timers
  *
@@ -13,7 +13,7 @@
  *           the P of a heap is removed).
  * Words     the heap and `closed` under its lock; next_at, the key of its first; timer.home.
  * Armer     lock: 1 home := this heap   2 push   3 next_at; unlock
- *           4 it became the first of its heap: PROTOCOL keeper
+ *           4 it became the first of its heap: PROTOCOL timekeeper
  *           without a P: the heap is closed: that of P 0, which never is
  * Disarmer  1 home [TM1]; none: done   2 lock; still at home: remove, home := none; unlock   3 at
  *           home in another heap by now: again from 1
@@ -21,13 +21,13 @@
  * Firer     1 next_at is later than now: done   2 lock; take the first while it is due   3 claim
  *           4 home := none [TM1], the last touch of the record; unlock   5 those claimed go to the
  *           own queue, and if there are several to idle Ps (sched/ready.c)
- * Alarm     among the due: PROTOCOL alarm (sched/timer/lazytimer.c) says what becomes of it. It is
- *           rung one at a time, without the lock.
+ * Alarm     among the due: PROTOCOL lazytimer (sched/timer/lazytimer.c) says what becomes of it. It
+ *           is rung one at a time, without the lock.
  * Memory    the array is replaced by one of twice the size, mapped before the lock is taken. A
  *           thread that does not own the P leaves one slot free; so the owner, which looked at
  *           `tight` before it parked, finds one in the commit.
  * Edges     [TM1] the record is free again   firer: home store-release -> disarmer: load-acquire
- *           next_at is ordered by TM2 of PROTOCOL keeper, ID1 and ID2 of PROTOCOL idle
+ *           next_at is ordered by TM2 of PROTOCOL timekeeper, ID1 and ID2 of PROTOCOL idle
  * Why a frame may go after disarm   with home at none the firer's last touch is over; else the lock
  *           is taken, under which the firer does all it does; and so does the mover, who holds
  *           the lock of the old home and of the new one.
@@ -196,7 +196,7 @@ int64_t w_timers_key_locked(const struct timers *ts, const struct timer *t)
 }
 
 /* An M on g0 with this P is about to go through the search and has nobody to tell: PROTOCOL
- * keeper says why (sched/timer/timekeeper.c). Neither has who holds the only P. */
+ * timekeeper says why (sched/timer/timekeeper.c). Neither has who holds the only P. */
 void w_timers_unlock_told(struct timers *ts, int64_t first_before)
 {
         int64_t first = w_timers_next_at(ts);
@@ -208,7 +208,7 @@ void w_timers_unlock_told(struct timers *ts, int64_t first_before)
 
         if (mp && mp->p && ts == &mp->p->timers && (!mp->curg || w_n_procs() == 1))
                 return;
-        w_keeper_tell(first);
+        w_timekeeper_notify(first);
 }
 
 /* ---- Arming and disarming -------------------------------------------------------------------- */
@@ -282,19 +282,19 @@ static struct g *fire_frame_locked(struct timers *ts, struct timer *t)
         W_WINDOW("timer-before-home");
         w_store_rel(&t->home, NULL);                              /* [TM1] */
         if (gp && !w_g_try_move(gp, G_WAITING, G_RUNNABLE))
-                w_g_move(gp, G_WAITING_PINNED, G_RUNNABLE);
+                w_g_move(gp, G_WAITING_LOCKED, G_RUNNABLE);
         return gp;
 }
 
 /* Fires what is due until something is to be done without the lock: true, and that is in *r. Those
  * who are to run gather in `woken`. */
-static bool fire_locked(struct timers *ts, int64_t now, struct queue *woken, struct ring *r)
+static bool fire_locked(struct timers *ts, int64_t now, struct queue *woken, struct timer_call *r)
 {
         r->call = NULL;
         while (!r->call && ts->heap.n && ts->heap.slots[0].key <= now) {
                 struct timer *t = ts->heap.slots[0].item;
                 struct g     *gp = t->claim ? fire_frame_locked(ts, t)
-                                            : w_alarm_due_locked(t, now, r);
+                                            : w_lazytimer_due_locked(t, now, r);
 
                 if (gp)
                         w_queue_push(woken, &gp->link);
@@ -306,12 +306,12 @@ static bool fire_locked(struct timers *ts, int64_t now, struct queue *woken, str
 /* The earliest runs here and first, the others in the order of their times. */
 static void queue_woken(struct p *pp, struct queue *woken)
 {
-        w_pin_sort_out(woken);
+        w_lockthread_sort_out(woken);
         struct queue_node *first = w_queue_pop(woken);
 
         if (!first)
                 return;
-        w_queue_next(pp, W_CONTAINER_OF(first, struct g, link));
+        w_queue_put_next(pp, W_CONTAINER_OF(first, struct g, link));
         if (woken->n)
                 w_queue_many(pp, woken);
 }
@@ -319,7 +319,7 @@ static void queue_woken(struct p *pp, struct queue *woken)
 uint32_t w_timers_run(struct timers *ts, int64_t now)
 {
         struct queue woken = { 0 };
-        struct ring  r;
+        struct timer_call  r;
         bool         more;
 
         do {
@@ -354,7 +354,7 @@ static bool has_pending_locked(const struct timers *ts)
         for (uint32_t i = 0; i < ts->heap.n; i++) {
                 struct timer *t = ts->heap.slots[i].item;
 
-                if (t->claim ? ts->heap.slots[i].key != W_FOREVER : w_alarm_is_set(t))
+                if (t->claim ? ts->heap.slots[i].key != W_FOREVER : w_lazytimer_is_set(t))
                         return true;
         }
         return false;
@@ -402,7 +402,7 @@ static void move_locked(struct timers *from, struct timers *to)
                 if (t->claim)
                         w_store_rel(&t->home, to);                /* [TM1] */
                 else
-                        w_alarm_moved(t, to);
+                        w_lazytimer_moved(t, to);
         }
         uint32_t n_dead = w_xchg_rlx(&from->n_dead, 0);           /* counter */
 

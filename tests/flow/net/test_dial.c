@@ -50,11 +50,11 @@ TEST(a_socket_that_has_met_itself_is_known)
 
         in.sin_port = htons((uint16_t)port);
         CHECK_EQ(test_connect(kept, &in, sizeof(in)), 0);
-        CHECK(w_os_socket_is_own_peer(kept));
+        CHECK(w_os_socket_is_self_connected(kept));
         CHECK_EQ(close(kept), 0);
         (void)net_full_listener(INADDR_LOOPBACK, 0, fds);
-        CHECK(!w_os_socket_is_own_peer(fds[1]));
-        CHECK(!w_os_socket_is_own_peer(fds[0]));
+        CHECK(!w_os_socket_is_self_connected(fds[1]));
+        CHECK(!w_os_socket_is_self_connected(fds[0]));
         CHECK_EQ(close(fds[0]), 0);
         CHECK_EQ(close(fds[1]), 0);
 }

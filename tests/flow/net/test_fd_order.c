@@ -88,7 +88,7 @@ static void read_in_order(void)
 {
         for (int i = 0; i < N_ROUNDS; i++) {
                 world.size = i % 2 ? 16 : 1;
-                serve_all(W_WAY_IN, read_once, write_byte);
+                serve_all(W_DIR_IN, read_once, write_byte);
         }
         own_close(world.fds);
 }
@@ -156,7 +156,7 @@ static void stolen_main(void *arg)
         own_unix_pair(world.fds);
         world.size = 1;
         for (int i = 0; i < N_ROUNDS; i++)
-                serve_all(W_WAY_IN, read_once, write_some);
+                serve_all(W_DIR_IN, read_once, write_some);
         own_close(world.fds);
 }
 
@@ -177,7 +177,7 @@ static void writers_main(void *arg)
         while (write(world.fds[1], pages, PAGE) == PAGE)
                 ;
         for (int i = 0; i < N_ROUNDS; i++)
-                serve_all(W_WAY_OUT, write_once, read_page);
+                serve_all(W_DIR_OUT, write_once, read_page);
         own_close(world.fds);
 }
 

@@ -73,7 +73,7 @@ static weft_mutex mutex;
 static weft_cond  cond;
 static uint32_t   n_in_line, n_passed;
 
-static void wait_in_line(void *arg)
+static void wait_in_queue(void *arg)
 {
         (void)arg;
         weft_mutex_lock(&mutex);
@@ -92,7 +92,7 @@ static void main_order(void *arg)
 
         (void)arg;
         for (int i = 0; i < N; i++)
-                ids[i] = sched_go(wait_in_line, NULL);
+                ids[i] = sched_go(wait_in_queue, NULL);
         await_all_parked(ids, N);
         weft_cond_broadcast(&cond);
         for (int i = 0; i < N; i++)

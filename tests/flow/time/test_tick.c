@@ -121,7 +121,7 @@ TEST(ticks_of_a_nanosecond_come_and_go)
         sched_run(main_stress, NULL);
 }
 
-static void main_left(void *arg)
+static void main_exited(void *arg)
 {
         int64_t    due;
         weft_chan *c = weft_tick(WEFT_FOREVER);
@@ -139,7 +139,7 @@ static void main_left(void *arg)
 
 TEST(ticks_go_with_the_run)
 {
-        sched_run(main_left, NULL);
-        sched_run(main_left, NULL);
+        sched_run(main_exited, NULL);
+        sched_run(main_exited, NULL);
         CHECK(!weft_tick(WEFT_MS(1)));                  /* no runtime */
 }

@@ -336,7 +336,7 @@ TEST(many_reset_and_stop_one_timer)
 
 /* ---- The end of the run, and misuse ---------------------------------------------------------- */
 
-static void main_left(void *arg)
+static void main_exited(void *arg)
 {
         (void)arg;
         for (int i = 0; i < 1000; i++)
@@ -347,11 +347,11 @@ TEST(timers_go_with_the_run)
 {
         w_store_rlx(&n_fired, 0);
         sched_warm_up();
-        sched_run(main_left, NULL);
+        sched_run(main_exited, NULL);
         struct test_resources before = test_resources_now();
 
         for (int i = 0; i < 3; i++)
-                sched_run(main_left, NULL);
+                sched_run(main_exited, NULL);
         test_check_no_leak(&before);
 }
 

@@ -55,12 +55,12 @@ static void be_there(void)
 
 static bool all_wait(void)
 {
-        struct w_os_sight sight;
+        struct w_os_thread_state sight;
 
         for (int i = 0; i < N_WAIT; i++) {
                 int tid = (int)w_load_acq(&tids[i]);
 
-                if (!tid || w_os_sight(tid, &sight) < 0 || sight.computes)
+                if (!tid || w_os_thread_state(tid, &sight) < 0 || sight.computes)
                         return false;
         }
         return true;

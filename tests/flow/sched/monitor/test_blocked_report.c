@@ -86,12 +86,12 @@ TEST(each_place_that_blocks_is_told_of_once_if_blocked) { reads_are_told_of(WEFT
 
 /* ---- Who computes ---------------------------------------------------------------------------- */
 
-enum { HOG_NS = 100000000 };
+enum { COMPUTES_NS = 100000000 };
 
 /* How many others had their turn while it did not come back. */
 static uint32_t hog(void)
 {
-        int64_t  until = w_os_now() + HOG_NS;
+        int64_t  until = w_os_now() + COMPUTES_NS;
         uint32_t before = w_load_acq(&n_pings);
 
         (void)sched_go(ping, NULL);

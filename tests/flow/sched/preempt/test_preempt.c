@@ -159,7 +159,7 @@ TEST(nobody_runs_beside_who_keeps_its_p)
 /* The monitor's own word: a look at it is a race, which does no harm here. */
 static W_NO_SANITIZE bool was_told(void)
 {
-        return *(const volatile int64_t *)&w_sched.all_p[0]->watch.nopreempt_since == W_FOREVER;
+        return *(const volatile int64_t *)&w_sched.all_p[0]->sample.nopreempt_since == W_FOREVER;
 }
 
 static void main_nopreempt_long(void *arg)
@@ -263,12 +263,12 @@ static void on_urgent_pass_on(int sig, siginfo_t *info, void *context)
 }
 
 /* By the monitor, when it has a CPU. Under TSan there is nothing to tell. */
-static bool told_of_signal(void)
+static bool reported_signal(void)
 {
 #if defined(W_TSAN)
         return true;
 #else
-        return *(volatile bool *)&w_sched.told_of_signal;
+        return *(volatile bool *)&w_sched.reported_signal;
 #endif
 }
 
@@ -281,7 +281,7 @@ static void main_replaced(void *arg)
         CHECK_EQ(sigaction(SIGURG, &own, &below), 0);
         do
                 CHECK_EQ(weft_sleep(WEFT_MS(50)), 0);
-        while (!told_of_signal());
+        while (!reported_signal());
         w_store_rel(&go_on, 1);
         sched_join(id);
 }

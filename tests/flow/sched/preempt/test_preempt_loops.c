@@ -64,7 +64,7 @@ static void loop_on(void *arg)
                 CHECK_EQ(shape(n_turns), expected);
 }
 
-static bool may_be_held(void)
+static bool may_be_preempted(void)
 {
 #if defined(W_TSAN) || (defined(W_ASAN) && defined(__clang__))
         return false;           /* signals are delayed, or malloc is the program's own */
@@ -87,7 +87,7 @@ static void main_loops(void *arg)
         (void)arg;
         for (uint32_t i = 0; i < more_than_ps(); i++)
                 ids[i] = sched_go(loop_on, NULL);
-        for (int i = 0; i < 20 || (may_be_held() && n_held() < 5); i++) {
+        for (int i = 0; i < 20 || (may_be_preempted() && n_held() < 5); i++) {
                 CHECK_EQ(weft_check(), 0);
                 CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
         }

@@ -120,9 +120,9 @@ static uint64_t n_all, n_ran;           /* samples in all, and threads in them *
 /* Or would if it had a CPU. Not who is in weft's code, nor who is held and on its way to sleep. */
 static bool runs_user_code(struct m *mp)
 {
-        return w_os_use_is_ready((int)w_load_acq(&mp->tid)) > 0 &&
-               w_mark_is_outside(w_load_acq(&mp->mark)) &&
-               w_load_acq(&mp->grant) != W_GRANT_WAIT;
+        return w_os_thread_is_ready((int)w_load_acq(&mp->tid)) > 0 &&
+               w_where_is_user(w_load_acq(&mp->where)) &&
+               w_load_acq(&mp->grant) != W_GRANT_WAITING;
 }
 
 /* How many did so whenever they were looked at, which was twice: they cannot all be looked at in

@@ -272,7 +272,7 @@ static void take_all_once(void)
                 struct p *pp = w_sched.all_p[i];
 
                 w_lock(&w_sched.lock);
-                if (!pp->asked || !w_take_finish_locked(pp, W_ANY_MARK)) {
+                if (!pp->asked || !w_take_finish_locked(pp, W_ANYWHERE)) {
                         w_unlock(&w_sched.lock);
                         continue;
                 }

@@ -220,8 +220,8 @@ static bool stands_still(void)
 {
         uint64_t before = w_load_acq(&progress);
 
-        if (w_os_use_is_ready((int)w_load_acq(&hog_tids[0])) > 0 ||
-            w_os_use_is_ready((int)w_load_acq(&hog_tids[1])) > 0)
+        if (w_os_thread_is_ready((int)w_load_acq(&hog_tids[0])) > 0 ||
+            w_os_thread_is_ready((int)w_load_acq(&hog_tids[1])) > 0)
                 return false;
         w_os_sleep_until(w_os_now() + 50000000);
         return w_load_acq(&progress) == before;

@@ -12,21 +12,21 @@
 
 TEST(attached_is_attached)
 {
-        CHECK(!w_os_guest()->attached);
+        CHECK(!w_os_foreign()->attached);
         weft_detach();
         weft_attach();                  /* before there is a runtime, and for all that follow */
         weft_attach();
-        CHECK(w_os_guest()->attached);
+        CHECK(w_os_foreign()->attached);
         for (int i = 0; i < 3; i++) {
                 start();
                 CHECK_EQ(weft_join(weft_go(count, NULL)), 0);
-                CHECK_EQ(w_load_acq(&w_os_guest()->visiting), 0);
+                CHECK_EQ(w_load_acq(&w_os_foreign()->in_call), 0);
                 stop();
                 CHECK_EQ(weft_go(count, NULL), -ESHUTDOWN);
-                CHECK_EQ(w_load_acq(&w_os_guest()->visiting), 0);
+                CHECK_EQ(w_load_acq(&w_os_foreign()->in_call), 0);
         }
         weft_detach();
-        CHECK(!w_os_guest()->attached);
+        CHECK(!w_os_foreign()->attached);
         start();
         CHECK_EQ(weft_join(weft_go(count, NULL)), 0);
         stop();
@@ -44,10 +44,10 @@ static void attach_inside(void *arg)
 TEST(a_goroutine_has_nothing_to_attach)
 {
         sched_run(attach_inside, NULL);
-        CHECK(!w_os_guest()->attached);
+        CHECK(!w_os_foreign()->attached);
         weft_attach();
         sched_run(attach_inside, NULL);         /* on an attached thread, which is m0 meanwhile */
-        CHECK(w_os_guest()->attached);
+        CHECK(w_os_foreign()->attached);
         weft_detach();
 }
 
@@ -108,7 +108,7 @@ static void wait_attached(void *arg)
         weft_attach();
         count(NULL);
         CHECK_EQ(weft_chan_recv(c, NULL), -ESHUTDOWN);
-        CHECK_EQ(w_load_acq(&w_os_guest()->visiting), 0);
+        CHECK_EQ(w_load_acq(&w_os_foreign()->in_call), 0);
 }
 
 TEST(one_that_waits_hears_of_the_end)
@@ -144,7 +144,7 @@ static void be_child(void)
         struct sync_thread threads[4];
 
         w_store_rel(&over, 1);
-        CHECK(w_os_guest()->attached);
+        CHECK(w_os_foreign()->attached);
         start();
         for (int k = 0; k < 4; k++)
                 sync_thread_start(&threads[k], stay_attached, NULL);

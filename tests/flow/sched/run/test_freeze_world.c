@@ -115,10 +115,10 @@ static void watch(const struct freeze *f)
         while (w_os_now() < until)
                 ;
         for (uint32_t k = 0; k < f->n; k++) {
-                const struct look *look = &f->looks[k];
+                const struct frozen_m *look = &f->ms[k];
 
                 n_looked++;
-                if (look->how != W_LOOK_STANDS)
+                if (look->how != W_SEEN_FROZEN)
                         continue;
                 n_stood++;
                 CHECK(look->g && look->regs.pc && look->regs.sp);
@@ -136,7 +136,7 @@ static void stop_once(void *arg)
         w_freeze_begin(&f);
         watch(&f);
         for (uint32_t i = 0; i < f.n; i++)
-                w_look_take(&f.looks[i]);
+                w_frozen_m_take(&f.ms[i]);
         w_freeze_end(&f);
         w_freeze_free(&f);
 }
@@ -159,7 +159,7 @@ static void stop_in_goroutine(void *arg)
 static void stop_in_thread(void *arg)
 {
         (void)arg;
-        CHECK(w_guest_begin());
+        CHECK(w_foreign_enter());
         for (int n = n_stops(); n > 0; n--) {
                 CHECK(w_world_stop());
                 stop_once(NULL);
@@ -167,7 +167,7 @@ static void stop_in_thread(void *arg)
                 if (n % 16 == 0)
                         test_sleep_us(1000);
         }
-        w_guest_end();
+        w_foreign_exit();
 }
 
 static void main_freeze(void *arg)

@@ -137,10 +137,10 @@ static void stop_in_goroutine(void *arg)
 static void stop_in_thread(void *arg)
 {
         (void)arg;
-        CHECK(w_guest_begin());
+        CHECK(w_foreign_enter());
         for (int n = n_stops(); n > 0; n--)
                 stop_once();
-        w_guest_end();
+        w_foreign_exit();
 }
 
 static void main_world(void *arg)
