@@ -1,6 +1,9 @@
 /* tests/crash/test_behind.c - what a program must not do behind weft's back: use weft in the child
  * of a fork, end a thread that runs goroutines.
  *
+ * test: valgrind=no
+ * The tests only fork and abort: valgrind takes long and finds nothing.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "harness/test.h"

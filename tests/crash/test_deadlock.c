@@ -4,6 +4,9 @@
  * The children of a test have one thread of their own. A sanitizer or an emulator may add one to
  * every process: then nobody can know, and the tests of the alarm are skipped.
  *
+ * test: valgrind=no
+ * The tests only fork and abort: valgrind takes long and finds nothing.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "base/sanitizer.h"

@@ -1,5 +1,8 @@
 /* tests/crash/test_scope_misuse.c - scopes that are closed wrongly, or not at all.
  *
+ * test: valgrind=no
+ * The tests only fork and abort: valgrind takes long and finds nothing.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "harness/test.h"

@@ -1,5 +1,8 @@
 /* Misuse of mutex, rwmutex, semaphore, wait group and once: the last words name the object.
  *
+ * test: valgrind=no
+ * The tests only fork and abort: valgrind takes long and finds nothing.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "harness/test.h"

@@ -6,7 +6,7 @@
  */
 #include "scenarios.h"
 
-#include "../harness/runq_pop.h"
+#include "../lib/runq_pop.h"
 
 #include <string.h>
 

@@ -19,7 +19,7 @@ if(NOT WEFT_SANITIZE STREQUAL "thread")
 
   function(weft_explore_test name)
     add_test(NAME explore.${name} COMMAND weft-explore ${ARGN})
-    set_tests_properties(explore.${name} PROPERTIES TIMEOUT ${test_timeout} LABELS explore
+    set_tests_properties(explore.${name} PROPERTIES TIMEOUT ${default_timeout} LABELS explore
       ENVIRONMENT "${test_environment}")
   endfunction()
 
@@ -41,7 +41,7 @@ if(NOT WEFT_SANITIZE STREQUAL "thread")
   add_test(NAME explore.command_line COMMAND ${CMAKE_COMMAND}
     "-DWEFT_EXPLORE=$<TARGET_FILE:weft-explore>" "-DEMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR}"
     -P ${explore_dir}/command_line.cmake)
-  set_tests_properties(explore.command_line PROPERTIES TIMEOUT ${test_timeout} LABELS explore)
+  set_tests_properties(explore.command_line PROPERTIES TIMEOUT ${default_timeout} LABELS explore)
 
-  weft_add_tests(${explore_dir}/test_engine.c explore LINK weft_explore)
+  weft_add_tests(${explore_dir}/test_engine.c explore weft_explore)
 endif()

@@ -7,23 +7,12 @@
 
 #include "lib/sync.h"
 
-static w_atomic_u32 n_ran;
+extern w_atomic_u32 background_n_ran;
 
-static inline void count(void *arg)
-{
-        (void)arg;
-        w_add_acqrel(&n_ran, 1);
-}
+void background_count(void *arg);
 
-static inline void start(void)
-{
-        test_set_dump(sched_dump);
-        CHECK_EQ(weft_start(NULL), 0);
-}
+void background_start(void);
 
-static inline void stop(void)
-{
-        CHECK_EQ(weft_stop(), 0);
-}
+void background_stop(void);
 
 #endif

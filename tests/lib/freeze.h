@@ -11,19 +11,11 @@
 
 /* TSan holds signals back until a thread calls something: nobody stands, what waits is seen. */
 #if defined(W_TSAN)
-enum { STANDS_AT_ALL = 0 };
+enum { FREEZE_STANDS_AT_ALL = 0 };
 #else
-enum { STANDS_AT_ALL = 1 };
+enum { FREEZE_STANDS_AT_ALL = 1 };
 #endif
 
-static inline void need_kernel(void)
-{
-        struct w_os_thread_state sight;
-
-        if (test_is_emulated())
-                test_skip("the emulator's threads are not those that the kernel tells of");
-        if (w_os_thread_state(w_os_tid(), &sight) < 0)
-                test_skip("the kernel does not tell what threads wait for");
-}
+void freeze_need_kernel(void);
 
 #endif

@@ -1,4 +1,6 @@
-/* lib/in_line.h - who stands in line for a descriptor, for tests in which the order counts.
+/* tests/lib/in_line.h - who stands in line for a descriptor, for tests in which the order counts.
+ *
+ * A header only: the tests, the simulator and the explorer compile it with their own settings.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,7 +12,7 @@
 
 /* How many wait for it, way W_DIR_IN or W_DIR_OUT; of those who have not been made by weft, both.
  * An address in the word of a way: one who is alone. */
-static inline uint32_t n_in_line(int fd, int way)
+static inline uint32_t in_line_count(int fd, int way)
 {
         struct desc *d = w_desc_find(fd);
         uint32_t     n = 0;

@@ -43,57 +43,21 @@
 } while (0)
 
 /* Does the kernel's own access to the byte fail? Seen without dying of it. */
-static inline bool kernel_faults_at(const void *addr)
-{
-        int ends[2];
-
-        CHECK(pipe(ends) == 0);
-        ssize_t n = syscall(SYS_write, ends[1], addr, 1);
-        bool    faults = n < 0 && errno == EFAULT;
-        CHECK(faults || n == 1);
-        close(ends[0]);
-        close(ends[1]);
-        return faults;
-}
+bool os_kernel_faults_at(const void *addr);
 
 /* A thousand signals a second against the calling thread, by a handler that does not restart
  * calls. The harness owns SIGALRM and its timer. */
-struct storm {
+struct os_storm {
         timer_t timer;
 };
 
-static volatile sig_atomic_t storm_strikes;
+void os_storm_strike(int sig);
 
-static inline void storm_strike(int sig)
-{
-        (void)sig;
-        storm_strikes = storm_strikes + 1;
-}
-
-static inline void storm_start(struct storm *s)
-{
-        struct sigaction  action = { .sa_handler = storm_strike };
-        struct sigevent   event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1 };
-        struct itimerspec often = { { 0, 1000000 }, { 0, 1000000 } };
-
-        event._sigev_un._tid = w_os_tid();
-        CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
-        CHECK(timer_create(CLOCK_MONOTONIC, &event, &s->timer) == 0);
-        CHECK(timer_settime(s->timer, 0, &often, NULL) == 0);
-}
+void os_storm_start(struct os_storm *s);
 
 /* ThreadSanitizer keeps signals back until the thread calls into libc. */
-static inline int storm_seen(void)
-{
-        struct timespec none = { 0, 0 };
+int os_storm_seen(void);
 
-        nanosleep(&none, NULL);
-        return storm_strikes;
-}
-
-static inline void storm_stop(struct storm *s)
-{
-        CHECK(timer_delete(s->timer) == 0);
-}
+void os_storm_stop(struct os_storm *s);
 
 #endif

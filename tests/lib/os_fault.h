@@ -8,77 +8,32 @@
 #include "lib/os.h"
 
 /* A page that faults until the earlier handler mends it, so that one process sees many faults. */
-static char  *page;
-static size_t page_size;
+extern char  *os_fault_page;
+extern size_t os_fault_page_size;
 
 /* Written by handlers under the feet of the code that reads them. */
-static void *volatile seen_addr;
-static volatile int   n_seen;
-static volatile int   n_mended;
-static volatile int   mended_sig;
-static void *volatile mended_addr;
+extern void *volatile os_fault_seen_addr;
+extern volatile int   os_fault_n_seen;
+extern volatile int   os_fault_n_mended;
+extern volatile int   os_fault_mended_sig;
+extern void *volatile os_fault_mended_addr;
 
-static inline void note_fault(void *addr)
-{
-        seen_addr = addr;
-        n_seen = n_seen + 1;
-        errno = 99;
-}
+void os_fault_note(void *addr);
 
-static inline void break_page(void)
-{
-        CHECK_EQ(w_os_vm_guard_heavy(page, page_size), 0);
-}
+void os_fault_break_page(void);
 
-static inline void mend(int sig)
-{
-        n_mended = n_mended + 1;
-        mended_sig = sig;
-        CHECK_EQ(w_os_vm_unguard(page, page_size), 0);
-        errno = 98;
-}
+void os_fault_mend(int sig);
 
-static inline void mend_with_info(int sig, siginfo_t *info, void *context)
-{
-        CHECK(context != NULL);
-        mended_addr = info->si_addr;
-        mend(sig);
-}
+void os_fault_mend_with_info(int sig, siginfo_t *info, void *context);
 
-static inline void map_page(void)
-{
-        void *out;
+void os_fault_map_page(void);
 
-        page_size = w_os_page_size();
-        CHECK_EQ(w_os_vm_map(&out, page_size), 0);
-        page = out;
-}
+void os_fault_set_handler(int sig, void (*handler)(int), int flags);
 
-static inline void set_handler(int sig, void (*handler)(int), int flags)
-{
-        struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
+void os_fault_set_info_handler(int sig, void (*handler)(int, siginfo_t *, void *), int flags);
 
-        CHECK(sigaction(sig, &action, NULL) == 0);
-}
+void os_fault_watch(void);
 
-static inline void set_info_handler(int sig, void (*handler)(int, siginfo_t *, void *), int flags)
-{
-        struct sigaction action = { .sa_sigaction = handler, .sa_flags = flags | SA_SIGINFO };
-
-        CHECK(sigaction(sig, &action, NULL) == 0);
-}
-
-static inline void watch(void)
-{
-        int rc;
-
-        KEEPS_ERRNO(rc = w_os_faults_watch(note_fault));
-        CHECK_EQ(rc, 0);
-}
-
-static inline void touch(size_t at)
-{
-        ((volatile char *)page)[at] = 1;
-}
+void os_fault_touch(size_t at);
 
 #endif

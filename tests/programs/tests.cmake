@@ -21,7 +21,7 @@ function(weft_add_program_tests script)
     foreach(procs ${program_procs})
       set(name program.${script}.${test}.p${procs})
       add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} ${file} ${programs} test_${test})
-      set_tests_properties(${name} PROPERTIES TIMEOUT ${test_timeout} LABELS program
+      set_tests_properties(${name} PROPERTIES TIMEOUT ${default_timeout} LABELS program
         SKIP_RETURN_CODE 77
         ENVIRONMENT "${test_environment};WEFT_PROCS=${procs};PYTHONDONTWRITEBYTECODE=1")
     endforeach()

@@ -5,6 +5,8 @@
  * Ps than their own and by a thread that weft does not know. At the end the books must balance:
  * what was set is what fired and what was taken back.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

@@ -3,6 +3,8 @@
  * At one P somebody waits for its turn beside goroutine 1, which is away for a while in one of
  * several ways. The monitor has to tell them apart by what the system says of the thread.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

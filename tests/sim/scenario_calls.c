@@ -4,6 +4,8 @@
  * Every P is in use by one of those. In calls that might wait they let others have their turn; in
  * others they give their Ps up, and are held in the end.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

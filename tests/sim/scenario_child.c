@@ -1,5 +1,7 @@
 /* tests/sim/scenario_child.c - weft_waitpid: every child that ends is told once.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

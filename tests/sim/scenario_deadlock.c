@@ -5,6 +5,8 @@
  * come and go without a word, make others of their kind, arm timers and end; timers; regions. So
  * the monitor looks at every stage of a wake. In the second half nobody is left in the end.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

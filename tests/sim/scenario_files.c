@@ -1,8 +1,10 @@
 /* tests/sim/scenario_files.c - PROTOCOL file-slots: places for those who use regular files.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
-#include "harness/turns.h"
+#include "lib/turns.h"
 #include "sim/sched_world.h"
 
 #include <errno.h>      /* -Exxx */
@@ -29,10 +31,10 @@ static void check_all_free(void)
         uint64_t before = n_waits();
 
         for (int i = 0; i < N_PLACES; i++)
-                SIM_CHECK(enter_files() == 0, "enter");
+                SIM_CHECK(turns_enter() == 0, "enter");
         SIM_CHECK(n_waits() == before, "a place is lost");
         for (int i = 0; i < N_PLACES; i++)
-                leave_files();
+                turns_leave();
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -110,14 +112,14 @@ static struct {
 static void take_turn(void *arg)
 {
         uint32_t own = (uint32_t)(uintptr_t)arg;
-        int      rc = enter_files();
+        int      rc = turns_enter();
 
         SIM_CHECK(rc == 0, "enter: %d", rc);
         SIM_CHECK(turns.next++ == own, "%u goes before %u", own, turns.next - 1);
         SIM_CHECK(++turns.n_in == 1, "two at once");
         short_while();
         turns.n_in--;
-        leave_files();
+        turns_leave();
 }
 
 static void turns_first(void *arg)
@@ -126,7 +128,7 @@ static void turns_first(void *arg)
 
         (void)arg;
         turns.next = turns.n_in = 0;
-        SIM_CHECK(enter_files() == 0, "enter");
+        SIM_CHECK(turns_enter() == 0, "enter");
         for (uint32_t i = 0; i < N_GS; i++) {
                 uint64_t before = n_waits();
 
@@ -134,7 +136,7 @@ static void turns_first(void *arg)
                 while (n_waits() == before)
                         weft_yield();
         }
-        leave_files();
+        turns_leave();
         for (int i = 0; i < N_GS; i++)
                 sched_join(ids[i]);
 }
@@ -170,13 +172,13 @@ static void close_first(void *arg)
 
         (void)arg;
         w_store_rlx(&n_done, 0);                                  /* counter */
-        SIM_CHECK(enter_files() == 0, "enter");
+        SIM_CHECK(turns_enter() == 0, "enter");
         for (int i = 0; i < N_GS; i++)
                 ids[i] = sched_go(read_closed, &fd);
         while (w_load_rlx(&n_done) + n_waits() < N_GS)            /* counter */
                 weft_yield();
         SIM_CHECK(weft_close(fd) == 0, "close");
-        leave_files();
+        turns_leave();
         for (int i = 0; i < N_GS; i++)
                 sched_join(ids[i]);
         SIM_CHECK(sim_most_busy() == 0, "a file that is closed is used");
@@ -235,7 +237,7 @@ static int left_fd;
 static void end_first(void *arg)
 {
         (void)arg;
-        SIM_CHECK(enter_files() == 0, "enter");
+        SIM_CHECK(turns_enter() == 0, "enter");
         for (int i = 0; i < N_GS; i++)
                 (void)sched_go(read_closed, &left_fd);
         short_while();

@@ -4,6 +4,8 @@
  * taken, threads are held. Goroutines and threads that weft does not know stop the world with all
  * its threads meanwhile, and watch that nobody who stands does a step. Runs end in the midst of it.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sched/run/freeze.h"

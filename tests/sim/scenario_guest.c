@@ -3,6 +3,8 @@
  * Each of them, attached or not, goes in and out as fast as it can and looks, while it is in,
  * whether the run is being taken down.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

@@ -4,6 +4,8 @@
  * P in their turn, while others sleep, block, stop the world and end. A watcher that belongs to
  * nobody counts who runs beyond what the Ps allow.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

@@ -7,6 +7,8 @@
  * one that computes for long; everyone else may have gone to sleep without a time.
  * A timer that is due and waits for 10 ms with a P idle is an error (I10, checked at each step).
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

@@ -1,6 +1,8 @@
 /* tests/sim/scenario_kept.c - PROTOCOL deferred-error: an error behind bytes is told once, to the
  * next call on the same file.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

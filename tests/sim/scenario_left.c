@@ -7,6 +7,8 @@
  * may come out of a call: the number of its stay outside would show that. What they write to the
  * memory of the first run shows as well: its pages are unmapped.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

@@ -1,6 +1,8 @@
 /* tests/sim/scenario_net.c - sockets: connections come about, or clear errors do, and nothing is
  * left behind.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/net_world.h"

@@ -1,6 +1,8 @@
 /* tests/sim/scenario_net_dial.c - names and several addresses: PROTOCOL offload and the race of
  * net/dial.c.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "net/resolve.h"

@@ -6,6 +6,8 @@
  * locked, and half of the runs end while they are at it. Each looks, whenever it has been away,
  * whether it is where it must be.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/ways_out.h"

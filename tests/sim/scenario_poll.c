@@ -1,6 +1,8 @@
 /* tests/sim/scenario_poll.c - PROTOCOL poll and PROTOCOL netpoll: news of descriptors is neither
  * lost nor given to the wrong one.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/pipe_world.h"

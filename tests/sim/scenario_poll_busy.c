@@ -2,6 +2,8 @@
  * than a ring holds, so that some always wait in the global queue, descriptors are looked at all
  * the same, and sooner than by the monitor.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

@@ -1,5 +1,7 @@
 /* tests/sim/scenario_poll_close.c - PROTOCOL poll: numbers that lead to one file after another.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/pipe_world.h"

@@ -1,6 +1,8 @@
 /* tests/sim/scenario_poll_held.c - PROTOCOL poll, the holder: pipes that cannot be asked not to
  * wait. A call that would have to is a failure of the run: see sim_make_wait.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/pipe_world.h"

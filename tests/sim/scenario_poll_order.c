@@ -1,6 +1,8 @@
 /* tests/sim/scenario_poll_order.c - PROTOCOL poll and PROTOCOL poll-edge: who has waited longest is
  * served first, and who was woken in vain is still the first.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/in_line.h"
@@ -32,7 +34,7 @@ static void nap(void)
 
 static void await_in_line(uint32_t n)
 {
-        while (n_in_line(world.fds[0], W_DIR_IN) != n)
+        while (in_line_count(world.fds[0], W_DIR_IN) != n)
                 nap();
 }
 

@@ -1,5 +1,7 @@
 /* tests/sim/scenario_poll_own.c - PROTOCOL poll-edge: descriptors that the poller is told of once.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/pipe_world.h"

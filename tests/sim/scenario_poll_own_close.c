@@ -1,6 +1,8 @@
 /* tests/sim/scenario_poll_own_close.c - PROTOCOL poll-edge: numbers that are made, closed and made
  * again.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/pipe_world.h"

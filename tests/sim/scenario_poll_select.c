@@ -2,6 +2,8 @@
  * channels, deadlines, and others who read. All of it on pipes that others have made, and on weft's
  * own, of which the poller is told once.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/pipe_world.h"

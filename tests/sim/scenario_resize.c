@@ -5,6 +5,8 @@
  * the world to check everything. Who was started has ended, who slept was woken, every timer fired
  * or was stopped, and the counts agree.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "harness/runq_pop.h"
+#include "lib/runq_pop.h"
 #include "sim/scenario.h"
 
 #include <string.h>

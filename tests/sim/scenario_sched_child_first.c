@@ -4,6 +4,8 @@
  * others yield and wake each other. Some compute for longer than work may wait (I10, checked at
  * each step): a parent that stands where no thief looks is seen to wait.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

@@ -1,5 +1,7 @@
 /* tests/sim/scenario_sched_exit.c - PROTOCOL live: goroutine 1 leaves, the last one ends the run.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

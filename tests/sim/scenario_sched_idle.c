@@ -4,6 +4,8 @@
  * of it, and then compute for longer than work may wait (I10, checked at each step). Whatever is
  * overlooked at such a moment therefore stays overlooked until the check sees it.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

@@ -5,6 +5,8 @@
  * a thread that weft does not know; afterwards it computes for longer than work may wait (I10), and
  * so do many of the woken. Meanwhile others run out of work, and the world stops now and then.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

@@ -5,6 +5,8 @@
  * who may come before the park, with it or after it. A wake that is lost ends in a standstill, one
  * that comes from nowhere finds the baton elsewhere.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

@@ -4,6 +4,8 @@
  * places, and ends by return or weft_exit. More are spawned at once than a ring holds, and more in
  * all than a batch of ids.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

@@ -5,6 +5,8 @@
  * and P, while others yield, park, spawn, join and compute, threads that weft does not know unpark,
  * and thieves, sleepers and Ps in transit are wherever the seed has put them.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

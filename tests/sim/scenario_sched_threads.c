@@ -4,6 +4,8 @@
  * that need a thread for each P at once, and in some seeds a system without threads or memory to
  * spare. A run that cannot start says so; one that has started comes to its end.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

@@ -3,6 +3,8 @@
  * Rings overflow into the global queue, thieves help themselves, everyone comes back with the errno
  * it had, and nobody is run twice at a time.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

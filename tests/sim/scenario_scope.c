@@ -5,6 +5,8 @@
  * ends in a standstill, whoever is woken twice is found out by its state, and the memory of a
  * closed scope is written over at once and must stay as it is.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/scope_world.h"

@@ -4,6 +4,8 @@
  * deadline ends their waits. What calls said was sent is what calls said was received, and what is
  * left in the buffer.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

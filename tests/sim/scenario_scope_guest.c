@@ -6,6 +6,8 @@
  * next run, and their children sleep, compute or end. The memory of a closed scope is written over
  * at once and must stay as it is.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/scope_world.h"

@@ -1,6 +1,8 @@
 /* tests/sim/scenario_signal.c - signals hit threads in the middle of anything, and arrive in
  * channels that come and go.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

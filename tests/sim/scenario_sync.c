@@ -1,6 +1,8 @@
 /* tests/sim/scenario_sync.c - mutex, rwmutex and once on the whole scheduler, and a run that ends
  * while somebody waits.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sync_world.h"

@@ -1,6 +1,8 @@
 /* tests/sim/scenario_sync_cancel.c - semaphore, cond and wait group on the whole scheduler: what
  * can be cancelled while it waits.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sync_world.h"

@@ -6,6 +6,8 @@
  * lost or run twice, and the checks of sched_world.h see it; work must not wait while a P is idle
  * (I10).
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sched/preempt/take.h"

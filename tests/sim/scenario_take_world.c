@@ -6,6 +6,8 @@
  * ends while some of them are out there. And where no thread is to be had for a P that was taken,
  * one is tried for again, also when nobody else is awake.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/ways_out.h"

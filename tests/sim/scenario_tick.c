@@ -4,6 +4,8 @@
  * The record of a dropped channel is the next one's: a tick that comes too late would show up in a
  * channel that has nothing to do with it.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

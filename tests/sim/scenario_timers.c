@@ -4,6 +4,8 @@
  * Sleepers and plain timers. A timer that is due counts as work (I10, checked at each step), so
  * that goroutines compute for longer than work may wait wherever somebody else has to see to it.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

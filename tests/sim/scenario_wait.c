@@ -6,6 +6,8 @@
  * value is lost or handed over twice, and a taker's records are written over as soon as its wait
  * has ended.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/sched_world.h"

@@ -6,6 +6,8 @@
  * 1 or in the background; some leave threads behind, and another run follows. Where a run is waited
  * for every count is exact.
  *
+ * test: seeds=quarter
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "sim/ways_out.h"

@@ -1,6 +1,8 @@
 /* tests/sim/test_machine.c - the simulated machine itself: signals, stores, time, failing calls,
  * stacks.
  *
+ * test: sources=lib/extra/sim_test.c
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "arch/fiber.h"
@@ -38,7 +40,7 @@ static void raise_and_sleep(void)
 TEST(nobody_sleeps_while_there_is_a_signal_for_it)
 {
         for (uint64_t seed = 1; seed <= 300; seed++)
-                must_pass(raise_and_sleep, seed, (struct sim_config){ .cpus = 1 });
+                sim_test_must_pass(raise_and_sleep, seed, (struct sim_config){ .cpus = 1 });
 }
 
 /* ---- Stores --------------------------------------------------------------------------------- */
@@ -55,7 +57,7 @@ static void look_at_x(void *arg)
 static void store_then_work(void)
 {
         x.raw = 0;
-        struct w_os_thread t = start(look_at_x, NULL);
+        struct w_os_thread t = sim_test_start(look_at_x, NULL);
 
         w_store_rel(&x, 1);
         SIM_CHECK(w_load_rlx(&x) == 1, "the own store is not seen");
@@ -69,7 +71,7 @@ TEST(own_store_is_seen_at_once_and_by_others_later)
         int n_early = 0, n_late = 0;
 
         for (uint64_t seed = 1; seed <= 300; seed++) {
-                must_pass(store_then_work, seed, (struct sim_config){ .cpus = 1 });
+                sim_test_must_pass(store_then_work, seed, (struct sim_config){ .cpus = 1 });
                 n_early += seen_by_other == 1;
                 n_late += seen_by_other == 0;
         }
@@ -90,7 +92,7 @@ static void look_at_both(void *arg)
 static void store_both(void)
 {
         x.raw = y.raw = 0;
-        struct w_os_thread t = start(look_at_both, NULL);
+        struct w_os_thread t = sim_test_start(look_at_both, NULL);
 
         w_store_rlx(&x, 1);
         w_store_rlx(&y, 1);
@@ -102,10 +104,10 @@ TEST(relaxed_stores_pass_each_other_on_the_weak_machine_only)
 {
         n_reordered = 0;
         for (uint64_t seed = 1; seed <= 400; seed++)
-                must_pass(store_both, seed, (struct sim_config){ .no_weak = true });
+                sim_test_must_pass(store_both, seed, (struct sim_config){ .no_weak = true });
         CHECK_EQ(n_reordered, 0);
         for (uint64_t seed = 1; seed <= 400; seed++)
-                must_pass(store_both, seed, (struct sim_config){ .no_weak = false });
+                sim_test_must_pass(store_both, seed, (struct sim_config){ .no_weak = false });
         CHECK(n_reordered > 0);
 }
 
@@ -132,7 +134,7 @@ static void count_below_zero(void)
 TEST(operations_compute_what_they_are_named_for)
 {
         for (uint64_t seed = 1; seed <= 20; seed++)
-                must_pass(count_below_zero, seed, (struct sim_config){ .cpus = 1 });
+                sim_test_must_pass(count_below_zero, seed, (struct sim_config){ .cpus = 1 });
         count_below_zero();     /* outside a run the same, straight in memory */
 }
 
@@ -159,7 +161,7 @@ TEST(strikes_land_inside_work)
 {
         n_struck = 0;
         for (uint64_t seed = 1; seed <= 50; seed++)
-                must_pass(work_under_strikes, seed, (struct sim_config){ .cpus = 1 });
+                sim_test_must_pass(work_under_strikes, seed, (struct sim_config){ .cpus = 1 });
         CHECK(n_struck > 10);
 }
 
@@ -185,7 +187,7 @@ TEST(threads_lose_scarce_cpus_at_any_step)
 {
         n_starved = 0;
         for (uint64_t seed = 1; seed <= 50; seed++)
-                must_pass(load_a_lot, seed, (struct sim_config){ .cpus = 1 });
+                sim_test_must_pass(load_a_lot, seed, (struct sim_config){ .cpus = 1 });
         CHECK(n_starved > 10);
 }
 
@@ -197,7 +199,7 @@ static void call_what_may_fail(void)
         void              *p;
 
         for (int i = 0; i < 10; i++) {
-                int rc = w_os_thread_start(&t, "other", 0, nothing, NULL);
+                int rc = w_os_thread_start(&t, "other", 0, sim_test_nothing, NULL);
 
                 SIM_CHECK(rc == 0 || rc == -EAGAIN, "start: %d", rc);
                 n_failed_calls += rc != 0;
@@ -215,10 +217,11 @@ static void call_what_may_fail(void)
 TEST(calls_fail_only_where_the_scenario_asks_for_it)
 {
         for (uint64_t seed = 1; seed <= 100; seed++)
-                must_pass(call_what_may_fail, seed, (struct sim_config){ .cpus = 1 });
+                sim_test_must_pass(call_what_may_fail, seed, (struct sim_config){ .cpus = 1 });
         CHECK_EQ(n_failed_calls, 0);
         for (uint64_t seed = 1; seed <= 100; seed++)
-                must_pass(call_what_may_fail, seed, (struct sim_config){ .calls_fail = true });
+                sim_test_must_pass(call_what_may_fail, seed,
+                                   (struct sim_config){ .calls_fail = true });
         CHECK(n_failed_calls > n_calls / 50 && n_failed_calls < n_calls / 2);
 }
 
@@ -255,23 +258,23 @@ static void use_everything(void)
         if (rc == 0)
                 w_os_faults_unwatch();
         note_error(w_os_membarrier_init());
-        note_error(rc = w_os_thread_start(&thread, "other", 0, nothing, NULL));
+        note_error(rc = w_os_thread_start(&thread, "other", 0, sim_test_nothing, NULL));
         if (rc == 0)
                 w_os_thread_join(&thread);
 }
 
 TEST(the_kth_call_fails_for_every_k_and_nothing_leaks)
 {
-        must_pass(use_everything, 1, (struct sim_config){ .cpus = 1 });
-        uint32_t n = result.n_fallible;
+        sim_test_must_pass(use_everything, 1, (struct sim_config){ .cpus = 1 });
+        uint32_t n = sim_test_result.n_fallible;
 
         CHECK_EQ(first_error, 0);
         CHECK_EQ(n, 7);
         for (uint32_t k = 1; k <= n; k++) {
-                must_pass(use_everything, 1, (struct sim_config){ .fail_at = k });
+                sim_test_must_pass(use_everything, 1, (struct sim_config){ .fail_at = k });
                 CHECK_MSG(first_error < 0, "call %u did not fail", k);
         }
-        must_pass(use_everything, 1, (struct sim_config){ .fail_at = n + 1 });
+        sim_test_must_pass(use_everything, 1, (struct sim_config){ .fail_at = n + 1 });
         CHECK_EQ(first_error, 0);
 }
 
@@ -287,7 +290,7 @@ static void look_after_a_while(void *arg)
 static void store_and_compute(void)
 {
         flag.raw = 0;
-        struct w_os_thread t = start(look_after_a_while, NULL);
+        struct w_os_thread t = sim_test_start(look_after_a_while, NULL);
 
         w_store_rel(&flag, 1);
         sim_work(1000000);
@@ -297,7 +300,7 @@ static void store_and_compute(void)
 TEST(no_store_stays_buffered_while_time_passes)
 {
         for (uint64_t seed = 1; seed <= 300; seed++)
-                must_pass(store_and_compute, seed, (struct sim_config){ .no_late = true });
+                sim_test_must_pass(store_and_compute, seed, (struct sim_config){ .no_late = true });
 }
 
 static void count_cpus(void)
@@ -307,7 +310,7 @@ static void count_cpus(void)
 
 TEST(processors_are_those_of_the_scenario)
 {
-        must_pass(count_cpus, 1, (struct sim_config){ .cpus = 7, .quota = 3 });
+        sim_test_must_pass(count_cpus, 1, (struct sim_config){ .cpus = 7, .quota = 3 });
 }
 
 static void start_too_many(void)
@@ -316,7 +319,7 @@ static void start_too_many(void)
         int n = 0;
 
         while (n < SIM_MAX_THREADS &&
-               w_os_thread_start(&threads[n], "many", 0, nothing, NULL) == 0)
+               w_os_thread_start(&threads[n], "many", 0, sim_test_nothing, NULL) == 0)
                 n++;
         SIM_CHECK(n == SIM_MAX_THREADS - 1, "%d threads beside main", n);
         while (n)
@@ -325,7 +328,7 @@ static void start_too_many(void)
 
 TEST(thread_limit_is_an_error_not_an_accident)
 {
-        must_pass(start_too_many, 1, (struct sim_config){ .cpus = 1 });
+        sim_test_must_pass(start_too_many, 1, (struct sim_config){ .cpus = 1 });
 }
 
 static int claimed;
@@ -350,8 +353,8 @@ static void fault_unwatched(void)
 
 TEST(faults_go_to_their_watcher)
 {
-        must_fail(fault, 1, "claimed the right one");
-        must_fail(fault_unwatched, 1, "memory fault that nobody claims");
+        sim_test_must_fail(fault, 1, "claimed the right one");
+        sim_test_must_fail(fault_unwatched, 1, "memory fault that nobody claims");
 }
 
 /* ---- Stacks of the code under test ---------------------------------------------------------- */
@@ -406,7 +409,7 @@ static void commute_in_company(void)
 
         for (int i = 0; i < 3; i++) {
                 places[i] = (struct elsewhere){ .stack = stacks[i] };
-                threads[i] = start(commute, &places[i]);
+                threads[i] = sim_test_start(commute, &places[i]);
         }
         for (int i = 0; i < 3; i++) {
                 w_os_thread_join(&threads[i]);
@@ -419,8 +422,8 @@ TEST(threads_may_stand_on_stacks_of_their_own_making)
         uint64_t n_switches = 0;
 
         for (uint64_t seed = 1; seed <= 100; seed++) {
-                must_pass(commute_in_company, seed, (struct sim_config){ .cpus = 1 });
-                n_switches += result.switches;
+                sim_test_must_pass(commute_in_company, seed, (struct sim_config){ .cpus = 1 });
+                n_switches += sim_test_result.switches;
         }
         /* Undisturbed there would be six a run. */
         CHECK_MSG(n_switches > 100 * 12, "only %d switches", (int)n_switches);
@@ -448,5 +451,5 @@ static void fail_elsewhere(void)
 TEST(run_may_fail_on_any_stack)
 {
         for (uint64_t seed = 1; seed <= 10; seed++)
-                must_fail(fail_elsewhere, seed, "failed away from home");
+                sim_test_must_fail(fail_elsewhere, seed, "failed away from home");
 }

@@ -1,5 +1,7 @@
 /* tests/sim/test_sim.c - the simulated machine itself: how runs end, and that they repeat.
  *
+ * test: sources=lib/extra/sim_test.c
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "base/atomic.h"
@@ -24,11 +26,11 @@ static void sleep_forever(void)
 
 TEST(deadlock_is_reported_with_the_word_it_waits_on)
 {
-        run_with(sleep_forever, 1, (struct sim_config){ .no_spurious = true });
-        CHECK(result.failed);
-        CHECK(strstr(result.report, "deadlock"));
-        CHECK(strstr(result.report, "waits in futex wait on &word, which holds 5"));
-        CHECK(strstr(result.report, "weft-sim test --seed 1 --log"));
+        sim_test_run(sleep_forever, 1, (struct sim_config){ .no_spurious = true });
+        CHECK(sim_test_result.failed);
+        CHECK(strstr(sim_test_result.report, "deadlock"));
+        CHECK(strstr(sim_test_result.report, "waits in futex wait on &word, which holds 5"));
+        CHECK(strstr(sim_test_result.report, "weft-sim test --seed 1 --log"));
 }
 
 static void spin_forever(void)
@@ -39,10 +41,10 @@ static void spin_forever(void)
 TEST(live_lock_ends_at_the_step_limit)
 {
         word.raw = 0;
-        run_with(spin_forever, 1, (struct sim_config){ .max_steps = 500 });
-        CHECK(result.failed);
-        CHECK(strstr(result.report, "no end within 500 steps"));
-        CHECK_EQ(result.steps, 500);
+        sim_test_run(spin_forever, 1, (struct sim_config){ .max_steps = 500 });
+        CHECK(sim_test_result.failed);
+        CHECK(strstr(sim_test_result.report, "no end within 500 steps"));
+        CHECK_EQ(sim_test_result.steps, 500);
 }
 
 static void be_fatal(void)
@@ -52,7 +54,7 @@ static void be_fatal(void)
 
 TEST(fatal_error_fails_the_run_and_is_quoted)
 {
-        must_fail(be_fatal, 3, "weft: fatal: cell 7 is torn");
+        sim_test_must_fail(be_fatal, 3, "weft: fatal: cell 7 is torn");
 }
 
 static void live_on(void)
@@ -62,16 +64,17 @@ static void live_on(void)
 
 TEST(a_run_that_is_to_die_must_die_of_that)
 {
-        must_pass(be_fatal, 3, (struct sim_config){ .dies_of = "cell 7 is torn" });
-        run_with(be_fatal, 3, (struct sim_config){ .dies_of = "cell 8 is torn" });
-        CHECK(result.failed);
-        run_with(live_on, 3, (struct sim_config){ .dies_of = "cell 7 is torn" });
-        CHECK_MSG(result.failed && strstr(result.report, "should have died"), "%s", result.report);
+        sim_test_must_pass(be_fatal, 3, (struct sim_config){ .dies_of = "cell 7 is torn" });
+        sim_test_run(be_fatal, 3, (struct sim_config){ .dies_of = "cell 8 is torn" });
+        CHECK(sim_test_result.failed);
+        sim_test_run(live_on, 3, (struct sim_config){ .dies_of = "cell 7 is torn" });
+        CHECK_MSG(sim_test_result.failed && strstr(sim_test_result.report, "should have died"),
+                  "%s", sim_test_result.report);
 }
 
 static void leave_thread(void)
 {
-        struct w_os_thread t = start(nothing, NULL);
+        struct w_os_thread t = sim_test_start(sim_test_nothing, NULL);
 
         (void)t;
         sim_work(1000000);
@@ -79,8 +82,8 @@ static void leave_thread(void)
 
 TEST(unjoined_thread_fails_the_run)
 {
-        must_fail(leave_thread, 1, "\"other\" was never joined");
-        must_pass(leave_thread, 1, (struct sim_config){ .may_leave = true });
+        sim_test_must_fail(leave_thread, 1, "\"other\" was never joined");
+        sim_test_must_pass(leave_thread, 1, (struct sim_config){ .may_leave = true });
 }
 
 static void leave_memory(void)
@@ -92,7 +95,7 @@ static void leave_memory(void)
 
 TEST(mapped_memory_left_fails_the_run)
 {
-        must_fail(leave_memory, 1, "3 pages are still mapped");
+        sim_test_must_fail(leave_memory, 1, "3 pages are still mapped");
 }
 
 static void write_after_unmap(void)
@@ -117,9 +120,9 @@ static void find_fresh_memory_zero(void)
 
 TEST(write_after_unmap_fails_the_run_and_spares_the_next)
 {
-        must_fail(write_after_unmap, 1, "written after it had been unmapped");
+        sim_test_must_fail(write_after_unmap, 1, "written after it had been unmapped");
         for (uint64_t seed = 1; seed < 10; seed++)
-                must_pass(find_fresh_memory_zero, seed, (struct sim_config){ .cpus = 1 });
+                sim_test_must_pass(find_fresh_memory_zero, seed, (struct sim_config){ .cpus = 1 });
 }
 
 static void unmap_twice(void)
@@ -133,12 +136,12 @@ static void unmap_twice(void)
 
 TEST(double_unmap_fails_the_run)
 {
-        must_fail(unmap_twice, 1, "is not mapped");
+        sim_test_must_fail(unmap_twice, 1, "is not mapped");
 }
 
 static void join_twice(void)
 {
-        struct w_os_thread t = start(nothing, NULL);
+        struct w_os_thread t = sim_test_start(sim_test_nothing, NULL);
 
         w_os_thread_join(&t);
         w_os_thread_join(&t);
@@ -146,7 +149,7 @@ static void join_twice(void)
 
 TEST(double_join_fails_the_run)
 {
-        must_fail(join_twice, 1, "join of a thread that does not exist");
+        sim_test_must_fail(join_twice, 1, "join of a thread that does not exist");
 }
 
 static union {
@@ -165,8 +168,8 @@ TEST(two_sizes_at_one_address_fail_the_run)
         int n_failed = 0;
 
         for (uint64_t seed = 1; seed <= 20; seed++) {
-                run_with(mix_sizes, seed, (struct sim_config){ .cpus = 1 });
-                n_failed += result.failed;
+                sim_test_run(mix_sizes, seed, (struct sim_config){ .cpus = 1 });
+                n_failed += sim_test_result.failed;
         }
         CHECK(n_failed > 0);    /* every time but when the store left the buffer before the load */
 }
@@ -186,10 +189,10 @@ static void fail_in_the_middle(void *arg)
 
 static void fail_with_others_around(void)
 {
-        struct w_os_thread a = start(fail_in_the_middle, NULL);
-        struct w_os_thread b = start(fail_in_the_middle, &word);
+        struct w_os_thread a = sim_test_start(fail_in_the_middle, NULL);
+        struct w_os_thread b = sim_test_start(fail_in_the_middle, &word);
 
-        SIM_CHECK(w_os_faults_watch(nothing) == 0, "watched");
+        SIM_CHECK(w_os_faults_watch(sim_test_nothing) == 0, "watched");
         w_self_set((struct thread *)&word);
         w_os_thread_join(&a);
         w_os_thread_join(&b);
@@ -200,7 +203,7 @@ static void find_a_fresh_machine(void)
         SIM_CHECK(w_self() == NULL, "somebody's self");
         SIM_CHECK(w_os_tid() == 1000, "tid %d", w_os_tid());
         SIM_CHECK(sim_mapped_pages() == 0, "pages");
-        SIM_CHECK(w_os_faults_watch(nothing) == 0, "faults are watched");
+        SIM_CHECK(w_os_faults_watch(sim_test_nothing) == 0, "faults are watched");
         SIM_CHECK(w_os_membarrier() == -EPERM, "membarrier without init");
         w_os_faults_unwatch();
 }
@@ -208,18 +211,18 @@ static void find_a_fresh_machine(void)
 TEST(failed_run_leaves_nothing_behind)
 {
         for (uint64_t seed = 1; seed <= 50; seed++) {
-                must_fail(fail_with_others_around, seed, "on purpose");
-                must_pass(find_a_fresh_machine, seed, (struct sim_config){ .cpus = 1 });
+                sim_test_must_fail(fail_with_others_around, seed, "on purpose");
+                sim_test_must_pass(find_a_fresh_machine, seed, (struct sim_config){ .cpus = 1 });
         }
 }
 
 TEST(many_failed_runs_map_no_more_memory)
 {
-        must_fail(fail_with_others_around, 1, "on purpose");
+        sim_test_must_fail(fail_with_others_around, 1, "on purpose");
         struct test_resources before = test_resources_now();
 
         for (uint64_t seed = 2; seed <= 100; seed++)
-                must_fail(fail_with_others_around, seed, "on purpose");
+                sim_test_must_fail(fail_with_others_around, seed, "on purpose");
         test_check_no_leak(&before);
 }
 
@@ -240,7 +243,8 @@ static void mill_about(void *arg)
 static void mill(void)
 {
         w_atomic_u32       count = W_ATOMIC_INIT(0);
-        struct w_os_thread a = start(mill_about, &count), b = start(mill_about, &count);
+        struct w_os_thread a = sim_test_start(mill_about, &count);
+        struct w_os_thread b = sim_test_start(mill_about, &count);
 
         w_os_thread_join(&a);
         w_os_thread_join(&b);
@@ -255,9 +259,9 @@ static char *log_of(uint64_t seed)
         FILE  *log = open_memstream(&text, &size);
 
         CHECK(log != NULL);
-        sim_run(&scenario, seed, log, &result);
+        sim_run(&scenario, seed, log, &sim_test_result);
         CHECK_EQ(fclose(log), 0);
-        CHECK(!result.failed && size > 1000);
+        CHECK(!sim_test_result.failed && size > 1000);
         return text;
 }
 
@@ -278,13 +282,13 @@ TEST(log_or_not_the_run_is_the_same)
 {
         for (uint64_t seed = 1; seed <= 20; seed++) {
                 free(log_of(seed));
-                uint64_t steps = result.steps, switches = result.switches;
-                int64_t  ended_at = result.ended_at;
+                uint64_t steps = sim_test_result.steps, switches = sim_test_result.switches;
+                int64_t  ended_at = sim_test_result.ended_at;
 
-                must_pass(mill, seed, (struct sim_config){ .cpus = 0 });
-                CHECK_EQ(result.steps, steps);
-                CHECK_EQ(result.switches, switches);
-                CHECK_EQ(result.ended_at, ended_at);
+                sim_test_must_pass(mill, seed, (struct sim_config){ .cpus = 0 });
+                CHECK_EQ(sim_test_result.steps, steps);
+                CHECK_EQ(sim_test_result.switches, switches);
+                CHECK_EQ(sim_test_result.ended_at, ended_at);
         }
 }
 

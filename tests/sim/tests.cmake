@@ -4,10 +4,9 @@
 # what threads do to each other is decided by the simulator and checked by the scenarios.
 if(NOT WEFT_SANITIZE STREQUAL "thread")
   file(GLOB sim_scenario_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/scenario_*.c)
-  add_executable(weft-sim ${CMAKE_CURRENT_LIST_DIR}/main.c ${CMAKE_CURRENT_LIST_DIR}/runner.c
-    ${CMAKE_CURRENT_LIST_DIR}/worker.c ${CMAKE_CURRENT_LIST_DIR}/sched_world.c
-    ${CMAKE_CURRENT_LIST_DIR}/sync_world.c ${CMAKE_CURRENT_LIST_DIR}/pipe_world.c
-    ${CMAKE_CURRENT_LIST_DIR}/pipe_close.c ${sim_scenario_files})
+  file(GLOB sim_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.c)
+  list(FILTER sim_sources EXCLUDE REGEX "/test_[^/]*$")
+  add_executable(weft-sim ${sim_sources})
   target_include_directories(weft-sim PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(weft-sim PRIVATE weft_sim weft_flags)
 
@@ -20,12 +19,12 @@ if(NOT WEFT_SANITIZE STREQUAL "thread")
 
   function(weft_sim_test name)
     add_test(NAME sim.${name} COMMAND ${ARGN})
-    set_tests_properties(sim.${name} PROPERTIES TIMEOUT ${test_timeout} LABELS sim
+    set_tests_properties(sim.${name} PROPERTIES TIMEOUT ${default_timeout} LABELS sim
       ENVIRONMENT "${test_environment}")
   endfunction()
 
   foreach(file ${sim_scenario_files})
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    weft_read_properties(${file} seeds)
     file(STRINGS ${file} lines REGEX "^SIM_(SCENARIO|MUTANT)\\([a-z0-9_]+,")
     if(NOT lines)
       message(FATAL_ERROR "${file} contains no SIM_SCENARIO()")
@@ -36,7 +35,7 @@ if(NOT WEFT_SANITIZE STREQUAL "thread")
       list(GET parts 1 name)
       if(kind STREQUAL "SCENARIO")
         set(seeds ${sim_seeds})
-        if(name MATCHES "^(blocked|child|deadlock|files|freeze|guest|hogs|kept|left|net|pin|poll|resize|sched|scope|signal|sync|take|timers|wait|world)_")  # the whole scheduler: thousands of steps a run
+        if(test_seeds)
           math(EXPR seeds "${sim_seeds} / 4")
         endif()
         weft_sim_test(${name} weft-sim ${name} --seeds ${seeds})
@@ -52,6 +51,6 @@ if(NOT WEFT_SANITIZE STREQUAL "thread")
     "-DEMULATOR=${emulator}" -P ${CMAKE_CURRENT_LIST_DIR}/runner.cmake)
 
   foreach(file test_sim test_machine)
-    weft_add_tests(${CMAKE_CURRENT_LIST_DIR}/${file}.c sim LINK weft_sim)
+    weft_add_tests(${CMAKE_CURRENT_LIST_DIR}/${file}.c sim weft_sim)
   endforeach()
 endif()

@@ -3,6 +3,9 @@
  * Built with the flags of the files in which a switch stands, and without annotations: no
  * instrumented code runs on these stacks.
  *
+ * test: libs=m switch=yes
+ * The file contains a switch.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "harness/test.h"

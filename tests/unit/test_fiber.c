@@ -1,5 +1,7 @@
 /* tests/unit/test_fiber.c - arch/fiber.c: fibers on one thread.
  *
+ * test: libs=m
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "harness/test.h"

@@ -42,7 +42,7 @@ static void catch(int sig)
 
 TEST(a_caught_signal_is_told_and_passed_on_if_wanted)
 {
-        set_handler(SIGUSR1, earlier, 0);
+        os_fault_set_handler(SIGUSR1, earlier, 0);
         catch(SIGUSR1);
         KEEPS_ERRNO(raise(SIGUSR1));
         CHECK_EQ(n_told, 1);

@@ -13,61 +13,61 @@
 
 TEST(fault_is_seen_and_passed_to_an_info_handler)
 {
-        map_page();
-        set_info_handler(SIGSEGV, mend_with_info, 0);
-        watch();
-        break_page();
-        KEEPS_ERRNO(touch(123));        /* both handlers spoil it on purpose */
-        CHECK_EQ(n_seen, 1);
-        CHECK(seen_addr == page + 123);
-        CHECK_EQ(n_mended, 1);
-        CHECK(mended_addr == page + 123);
-        CHECK_EQ(mended_sig, SIGSEGV);
+        os_fault_map_page();
+        os_fault_set_info_handler(SIGSEGV, os_fault_mend_with_info, 0);
+        os_fault_watch();
+        os_fault_break_page();
+        KEEPS_ERRNO(os_fault_touch(123));        /* both handlers spoil it on purpose */
+        CHECK_EQ(os_fault_n_seen, 1);
+        CHECK(os_fault_seen_addr == os_fault_page + 123);
+        CHECK_EQ(os_fault_n_mended, 1);
+        CHECK(os_fault_mended_addr == os_fault_page + 123);
+        CHECK_EQ(os_fault_mended_sig, SIGSEGV);
 }
 
 TEST(fault_is_passed_to_a_plain_handler_each_time)
 {
-        map_page();
-        set_handler(SIGSEGV, mend, 0);
-        watch();
+        os_fault_map_page();
+        os_fault_set_handler(SIGSEGV, os_fault_mend, 0);
+        os_fault_watch();
         for (int i = 1; i <= 5; i++) {
-                break_page();
-                touch(0);
-                CHECK_EQ(n_seen, i);
-                CHECK_EQ(n_mended, i);
+                os_fault_break_page();
+                os_fault_touch(0);
+                CHECK_EQ(os_fault_n_seen, i);
+                CHECK_EQ(os_fault_n_mended, i);
         }
 }
 
 static void watch_and_touch(void *arg)
 {
         (void)arg;
-        watch();
-        touch(64);
+        os_fault_watch();
+        os_fault_touch(64);
 }
 
 TEST(fault_without_an_earlier_handler_kills)
 {
-        map_page();
-        break_page();
+        os_fault_map_page();
+        os_fault_break_page();
         test_expect_death(watch_and_touch, NULL, SIGSEGV, "");
 }
 
 static void say_fault(void *addr)
 {
-        w_say("fault at page + %zu", (size_t)((char *)addr - page));
+        w_say("fault at page + %zu", (size_t)((char *)addr - os_fault_page));
 }
 
 static void watch_aloud_and_touch(void *arg)
 {
         (void)arg;
         if (w_os_faults_watch(say_fault) == 0)
-                touch(77);
+                os_fault_touch(77);
 }
 
 TEST(fault_is_reported_before_it_kills)
 {
-        map_page();
-        break_page();
+        os_fault_map_page();
+        os_fault_break_page();
         test_expect_death(watch_aloud_and_touch, NULL, SIGSEGV, "weft: fault at page + 77");
 }
 
@@ -79,26 +79,26 @@ static void ignore_and_touch(void *arg)
 
 TEST(fault_cannot_be_ignored)
 {
-        map_page();
-        break_page();
+        os_fault_map_page();
+        os_fault_break_page();
         test_expect_death(ignore_and_touch, NULL, SIGSEGV, "");
 }
 
 static void mend_once_and_touch_twice(void *arg)
 {
         (void)arg;
-        set_handler(SIGSEGV, mend, (int)SA_RESETHAND);
-        watch();
-        touch(0);
-        w_say("once is %d", n_mended);
-        break_page();
-        touch(0);
+        os_fault_set_handler(SIGSEGV, os_fault_mend, (int)SA_RESETHAND);
+        os_fault_watch();
+        os_fault_touch(0);
+        w_say("once is %d", os_fault_n_mended);
+        os_fault_break_page();
+        os_fault_touch(0);
 }
 
 TEST(one_shot_handler_has_one_shot)
 {
-        map_page();
-        break_page();
+        os_fault_map_page();
+        os_fault_break_page();
         test_expect_death(mend_once_and_touch_twice, NULL, SIGSEGV, "weft: once is 1");
 }
 
@@ -114,18 +114,18 @@ TEST(earlier_handler_may_jump_out)
 {
         volatile int n_jumps = 0;
 
-        map_page();
-        set_handler(SIGSEGV, jump_out, 0);
-        watch();
-        break_page();
+        os_fault_map_page();
+        os_fault_set_handler(SIGSEGV, jump_out, 0);
+        os_fault_watch();
+        os_fault_break_page();
         for (int i = 0; i < 3; i++) {
                 if (sigsetjmp(out_of_here, 1) == 0)
-                        touch(0);
+                        os_fault_touch(0);
                 else
                         n_jumps = n_jumps + 1;
         }
         CHECK_EQ(n_jumps, 3);
-        CHECK_EQ(n_seen, 3);
+        CHECK_EQ(os_fault_n_seen, 3);
 }
 
 /* ---- Masks ----------------------------------------------------------------------------------- */
@@ -140,7 +140,7 @@ static void note_mask_and_mend(int sig)
         usr1_blocked = sigismember(&now, SIGUSR1);
         usr2_blocked = sigismember(&now, SIGUSR2);
         segv_blocked = sigismember(&now, SIGSEGV);
-        mend(sig);
+        os_fault_mend(sig);
 }
 
 static void fault_with_mask(int flags)
@@ -154,11 +154,11 @@ static void fault_with_mask(int flags)
         sigemptyset(&usr1);
         sigaddset(&usr1, SIGUSR1);
         CHECK(pthread_sigmask(SIG_BLOCK, &usr1, NULL) == 0);
-        map_page();
-        watch();
-        break_page();
-        touch(0);
-        CHECK_EQ(n_mended, 1);
+        os_fault_map_page();
+        os_fault_watch();
+        os_fault_break_page();
+        os_fault_touch(0);
+        CHECK_EQ(os_fault_n_mended, 1);
         CHECK(usr1_blocked && usr2_blocked);
 }
 
@@ -184,9 +184,9 @@ TEST(earlier_handler_that_may_nest_is_not_blocked)
 
 static void watch_and_kill(void *arg)
 {
-        watch();
+        os_fault_watch();
         kill(getpid(), *(int *)arg);
-        w_say("still here, seen %d", n_seen);
+        w_say("still here, seen %d", os_fault_n_seen);
         _exit(0);
 }
 
@@ -201,20 +201,20 @@ TEST(sent_signal_kills_where_it_would_have)
 TEST(sent_signal_is_ignored_where_it_would_have_been)
 {
         signal(SIGSEGV, SIG_IGN);
-        watch();
+        os_fault_watch();
         CHECK(kill(getpid(), SIGSEGV) == 0);
-        CHECK_EQ(n_seen, 0);
+        CHECK_EQ(os_fault_n_seen, 0);
 }
 
 TEST(sent_signal_goes_to_the_earlier_handler_unseen)
 {
-        map_page();
-        set_handler(SIGBUS, mend, 0);
-        watch();
+        os_fault_map_page();
+        os_fault_set_handler(SIGBUS, os_fault_mend, 0);
+        os_fault_watch();
         CHECK(kill(getpid(), SIGBUS) == 0);
-        CHECK_EQ(n_mended, 1);
-        CHECK_EQ(mended_sig, SIGBUS);
-        CHECK_EQ(n_seen, 0);
+        CHECK_EQ(os_fault_n_mended, 1);
+        CHECK_EQ(os_fault_mended_sig, SIGBUS);
+        CHECK_EQ(os_fault_n_seen, 0);
 }
 
 /* ---- SIGBUS ---------------------------------------------------------------------------------- */
@@ -223,9 +223,9 @@ static char *beyond_end;
 
 static void map_beyond_end(int sig)
 {
-        n_mended = n_mended + 1;
-        mended_sig = sig;
-        CHECK(mmap(beyond_end, page_size, PROT_READ | PROT_WRITE,
+        os_fault_n_mended = os_fault_n_mended + 1;
+        os_fault_mended_sig = sig;
+        CHECK(mmap(beyond_end, os_fault_page_size, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == beyond_end);
 }
 
@@ -236,16 +236,16 @@ TEST(bus_errors_are_seen_too)
 
         CHECK(fd >= 0);
         unlink(name);
-        page_size = w_os_page_size();
-        beyond_end = mmap(NULL, page_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        os_fault_page_size = w_os_page_size();
+        beyond_end = mmap(NULL, os_fault_page_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         CHECK(beyond_end != MAP_FAILED);
-        set_handler(SIGBUS, map_beyond_end, 0);
-        watch();
+        os_fault_set_handler(SIGBUS, map_beyond_end, 0);
+        os_fault_watch();
         ((volatile char *)beyond_end)[5] = 1;
-        CHECK_EQ(n_seen, 1);
-        CHECK(seen_addr == beyond_end + 5);
-        CHECK_EQ(n_mended, 1);
-        CHECK_EQ(mended_sig, SIGBUS);
+        CHECK_EQ(os_fault_n_seen, 1);
+        CHECK(os_fault_seen_addr == beyond_end + 5);
+        CHECK_EQ(os_fault_n_mended, 1);
+        CHECK_EQ(os_fault_mended_sig, SIGBUS);
         close(fd);
 }
 

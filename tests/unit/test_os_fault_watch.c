@@ -9,11 +9,11 @@ TEST(only_one_watches_at_a_time)
 {
         int rc;
 
-        watch();
-        KEEPS_ERRNO(rc = w_os_faults_watch(note_fault));
+        os_fault_watch();
+        KEEPS_ERRNO(rc = w_os_faults_watch(os_fault_note));
         CHECK_EQ(rc, -EBUSY);
         KEEPS_ERRNO(w_os_faults_unwatch());
-        watch();
+        os_fault_watch();
         w_os_faults_unwatch();
 }
 
@@ -27,29 +27,29 @@ static struct sigaction current(int sig)
 
 TEST(unwatch_restores_what_was_there)
 {
-        map_page();
-        set_handler(SIGSEGV, mend, SA_NODEFER);
-        set_info_handler(SIGBUS, mend_with_info, 0);
-        watch();
-        CHECK(current(SIGSEGV).sa_handler != mend);
+        os_fault_map_page();
+        os_fault_set_handler(SIGSEGV, os_fault_mend, SA_NODEFER);
+        os_fault_set_info_handler(SIGBUS, os_fault_mend_with_info, 0);
+        os_fault_watch();
+        CHECK(current(SIGSEGV).sa_handler != os_fault_mend);
         CHECK(current(SIGSEGV).sa_flags & SA_ONSTACK);
         w_os_faults_unwatch();
-        CHECK(current(SIGSEGV).sa_handler == mend);
+        CHECK(current(SIGSEGV).sa_handler == os_fault_mend);
         CHECK(current(SIGSEGV).sa_flags & SA_NODEFER);
-        CHECK(current(SIGBUS).sa_sigaction == mend_with_info);
-        break_page();
-        touch(0);
-        CHECK_EQ(n_seen, 0);
-        CHECK_EQ(n_mended, 1);
+        CHECK(current(SIGBUS).sa_sigaction == os_fault_mend_with_info);
+        os_fault_break_page();
+        os_fault_touch(0);
+        CHECK_EQ(os_fault_n_seen, 0);
+        CHECK_EQ(os_fault_n_mended, 1);
 }
 
 TEST(unwatch_leaves_a_handler_installed_later)
 {
-        map_page();
-        watch();
-        set_handler(SIGSEGV, mend, 0);
+        os_fault_map_page();
+        os_fault_watch();
+        os_fault_set_handler(SIGSEGV, os_fault_mend, 0);
         w_os_faults_unwatch();
-        CHECK(current(SIGSEGV).sa_handler == mend);
+        CHECK(current(SIGSEGV).sa_handler == os_fault_mend);
         CHECK(current(SIGBUS).sa_handler == SIG_DFL);
 }
 
@@ -72,65 +72,65 @@ static void install_reporter(void)
 
 TEST(handler_on_top_that_passes_on_does_not_turn_into_a_loop)
 {
-        map_page();
-        set_handler(SIGSEGV, mend, 0);
-        watch();
+        os_fault_map_page();
+        os_fault_set_handler(SIGSEGV, os_fault_mend, 0);
+        os_fault_watch();
         install_reporter();
-        break_page();
-        touch(0);
+        os_fault_break_page();
+        os_fault_touch(0);
         CHECK_EQ(n_reported, 1);
-        CHECK_EQ(n_seen, 1);
-        CHECK_EQ(n_mended, 1);
+        CHECK_EQ(os_fault_n_seen, 1);
+        CHECK_EQ(os_fault_n_mended, 1);
         w_os_faults_unwatch();
-        break_page();
-        touch(0);               /* through ours, which has nobody to tell */
+        os_fault_break_page();
+        os_fault_touch(0);               /* through ours, which has nobody to tell */
         CHECK_EQ(n_reported, 2);
-        CHECK_EQ(n_seen, 1);
-        CHECK_EQ(n_mended, 2);
-        watch();
-        break_page();
-        touch(0);
+        CHECK_EQ(os_fault_n_seen, 1);
+        CHECK_EQ(os_fault_n_mended, 2);
+        os_fault_watch();
+        os_fault_break_page();
+        os_fault_touch(0);
         CHECK_EQ(n_reported, 3);
-        CHECK_EQ(n_seen, 2);
-        CHECK_EQ(n_mended, 3);
+        CHECK_EQ(os_fault_n_seen, 2);
+        CHECK_EQ(os_fault_n_mended, 3);
         w_os_faults_unwatch();
 }
 
 TEST(watching_again_after_the_handler_on_top_is_gone)
 {
-        map_page();
-        set_handler(SIGSEGV, mend, 0);
-        watch();
+        os_fault_map_page();
+        os_fault_set_handler(SIGSEGV, os_fault_mend, 0);
+        os_fault_watch();
         install_reporter();
         w_os_faults_unwatch();
         CHECK(sigaction(SIGSEGV, &below_reporter, NULL) == 0);  /* and ours is on top again */
-        watch();
-        break_page();
-        touch(0);
-        CHECK_EQ(n_seen, 1);
-        CHECK_EQ(n_mended, 1);
+        os_fault_watch();
+        os_fault_break_page();
+        os_fault_touch(0);
+        CHECK_EQ(os_fault_n_seen, 1);
+        CHECK_EQ(os_fault_n_mended, 1);
         w_os_faults_unwatch();
-        CHECK(current(SIGSEGV).sa_handler == mend);
+        CHECK(current(SIGSEGV).sa_handler == os_fault_mend);
 }
 
 static void faulting_callback(void *addr)
 {
         (void)addr;
         w_say("now the report breaks");
-        touch(1);
+        os_fault_touch(1);
 }
 
 static void watch_badly_and_touch(void *arg)
 {
         (void)arg;
         if (w_os_faults_watch(faulting_callback) == 0)
-                touch(0);
+                os_fault_touch(0);
 }
 
 TEST(fault_inside_the_report_ends_the_program)
 {
-        map_page();
-        break_page();
+        os_fault_map_page();
+        os_fault_break_page();
         test_expect_death(watch_badly_and_touch, NULL, SIGSEGV, "now the report breaks");
 }
 
@@ -140,20 +140,20 @@ TEST(watch_refused_at_each_call_leaves_everything_as_it_was)
         int      rc;
 
         NEEDS_INJECTION();
-        set_handler(SIGSEGV, mend, 0);
-        set_handler(SIGBUS, storm_strike, 0);
+        os_fault_set_handler(SIGSEGV, os_fault_mend, 0);
+        os_fault_set_handler(SIGBUS, os_storm_strike, 0);
         do {
                 w_inject_once(W_CALL_SIGACTION, ++k, EINVAL);
-                KEEPS_ERRNO(rc = w_os_faults_watch(note_fault));
+                KEEPS_ERRNO(rc = w_os_faults_watch(os_fault_note));
                 if (w_inject_hits() == 0)
                         break;
                 CHECK_EQ(rc, -EINVAL);
-                CHECK(current(SIGSEGV).sa_handler == mend);
-                CHECK(current(SIGBUS).sa_handler == storm_strike);
+                CHECK(current(SIGSEGV).sa_handler == os_fault_mend);
+                CHECK(current(SIGBUS).sa_handler == os_storm_strike);
         } while (k < 100);
         CHECK_EQ(rc, 0);
         CHECK_EQ(k, 5);
         w_os_faults_unwatch();
-        CHECK(current(SIGSEGV).sa_handler == mend);
-        CHECK(current(SIGBUS).sa_handler == storm_strike);
+        CHECK(current(SIGSEGV).sa_handler == os_fault_mend);
+        CHECK(current(SIGBUS).sa_handler == os_storm_strike);
 }

@@ -54,7 +54,7 @@ TEST(pieces_go_through_pipes_and_sockets)
 {
         int fds[2];
 
-        skip_without_nowait();
+        nowait_need();
         CHECK_EQ(pipe(fds), 0);
         check_pieces(fds);
         check_broken(fds);

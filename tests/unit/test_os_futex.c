@@ -125,16 +125,16 @@ TEST(wait_on_a_bad_address_is_fatal)
 
 TEST(signals_do_not_shorten_a_timed_wait)
 {
-        struct storm storm;
+        struct os_storm storm;
 
-        storm_start(&storm);
+        os_storm_start(&storm);
         do {
                 int64_t at = w_os_now() + 8 * MS;
 
                 CHECK_EQ(w_os_futex_wait(&word, 0, at), -ETIMEDOUT);
                 CHECK(w_os_now() >= at);
-        } while (storm_seen() < 3);
-        storm_stop(&storm);
+        } while (os_storm_seen() < 3);
+        os_storm_stop(&storm);
 }
 
 static void wake_late(void *arg)
@@ -148,16 +148,16 @@ static void wake_late(void *arg)
 
 TEST(signals_do_not_end_an_endless_wait)
 {
-        struct storm       storm;
+        struct os_storm       storm;
         struct w_os_thread waker;
 
-        storm_start(&storm);
+        os_storm_start(&storm);
         CHECK_EQ(w_os_thread_start(&waker, "waker", 0, wake_late, NULL), 0);
         CHECK_EQ(w_os_futex_wait(&word, 0, W_FOREVER), 0);
         CHECK_EQ(w_load_acq(&word), 1);
         w_store_rel(&word, 2);
         w_os_thread_join(&waker);
-        storm_stop(&storm);
+        os_storm_stop(&storm);
 }
 
 /* ---- The clock ------------------------------------------------------------------------------- */
@@ -206,14 +206,14 @@ TEST(sleep_until_the_past_returns)
 
 TEST(signals_do_not_shorten_a_sleep)
 {
-        struct storm storm;
+        struct os_storm storm;
 
-        storm_start(&storm);
+        os_storm_start(&storm);
         do {
                 int64_t at = w_os_now() + 8 * MS;
 
                 w_os_sleep_until(at);
                 CHECK(w_os_now() >= at);
-        } while (storm_seen() < 3);
-        storm_stop(&storm);
+        } while (os_storm_seen() < 3);
+        os_storm_stop(&storm);
 }

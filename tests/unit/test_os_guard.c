@@ -72,9 +72,9 @@ static void check_guard_survives_discard(guard_fn *guard)
         CHECK_EQ(guard(p, page), 0);
         CHECK_EQ(guard(p + 2 * page, page), 0);
         CHECK_EQ(w_os_vm_discard(p, 4 * page), 0);
-        CHECK(kernel_faults_at(p));
-        CHECK(!kernel_faults_at(p + page));
-        CHECK(kernel_faults_at(p + 2 * page));
+        CHECK(os_kernel_faults_at(p));
+        CHECK(!os_kernel_faults_at(p + page));
+        CHECK(os_kernel_faults_at(p + 2 * page));
         CHECK_EQ(p[page], 0);
         CHECK_EQ(p[3 * page], 0);
         w_os_vm_unmap(p, 4 * page);
@@ -102,8 +102,8 @@ static void check_unguard(guard_fn *guard)
         CHECK_EQ(rc, 0);
         p[page] = 1;
         p[2 * page - 1] = 1;
-        CHECK_EQ(kernel_faults_at(p), guard != NULL);
-        CHECK_EQ(kernel_faults_at(p + 2 * page), guard != NULL);
+        CHECK_EQ(os_kernel_faults_at(p), guard != NULL);
+        CHECK_EQ(os_kernel_faults_at(p + 2 * page), guard != NULL);
         w_os_vm_unmap(p, 3 * page);
 }
 
@@ -138,7 +138,7 @@ TEST(guards_refuse_what_is_not_whole_pages)
                 KEEPS_ERRNO(rc = w_os_vm_guard_light(p, 100));
                 CHECK_EQ(rc, -EINVAL);
         }
-        CHECK(!kernel_faults_at(p));
+        CHECK(!os_kernel_faults_at(p));
         w_os_vm_unmap(p, 2 * page);
         rc = w_os_vm_guard_heavy(p, page);
         CHECK_EQ(rc, -ENOMEM);
@@ -252,9 +252,9 @@ TEST(light_guard_refused_by_the_kernel_is_missing_for_good)
         CHECK_EQ(w_inject_calls(W_CALL_ANY), 0);
         char *p = map_pages(1);
         CHECK_EQ(w_os_vm_guard_light(p, page), -ENOSYS);
-        CHECK(!kernel_faults_at(p));
+        CHECK(!os_kernel_faults_at(p));
         CHECK_EQ(w_os_vm_guard_heavy(p, page), 0);
         CHECK_EQ(w_os_vm_unguard(p, page), 0);
-        CHECK(!kernel_faults_at(p));
+        CHECK(!os_kernel_faults_at(p));
         w_os_vm_unmap(p, page);
 }

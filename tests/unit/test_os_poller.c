@@ -43,7 +43,7 @@ TEST(one_event_is_told_once_until_it_is_armed_again)
         struct w_os_event ev[4];
         int               fds[2];
 
-        skip_without_nowait();
+        nowait_need();
         open_all(fds);
         CHECK_EQ(w_os_poller_arm(&poller, fds[0], 1, W_POLL_IN), -ENOENT);
         CHECK_EQ(w_os_poller_add(&poller, fds[0], 7, W_POLL_IN), 0);
@@ -88,7 +88,7 @@ TEST(where_a_filter_refuses_the_newest_call_it_waits_all_the_same)
         struct w_os_event ev[4];
         int               fds[2];
 
-        skip_without_nowait();
+        nowait_need();
         refuse_pwait2();
         open_all(fds);
         CHECK_EQ(w_os_poller_add(&poller, fds[0], 7, W_POLL_IN), 0);
@@ -112,7 +112,7 @@ TEST(what_is_watched_is_told_of_when_something_new_happens)
         int               pair[2];
         char              c;
 
-        skip_without_nowait();
+        nowait_need();
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
         CHECK_EQ(w_os_poller_open(&poller), 0);
         CHECK_EQ(w_os_poller_remind(&poller, pair[0], 1), -ENOENT);
@@ -221,7 +221,7 @@ TEST(nothing_waits_and_no_flag_changes)
         static char big[1 << 20];
         char        c;
 
-        skip_without_nowait();
+        nowait_need();
         CHECK_EQ(pipe(fds), 0);
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
         CHECK_EQ(w_os_fd_read(fds[0], &c, 1), -EAGAIN);
@@ -296,7 +296,7 @@ TEST(sigpipe_is_taken_and_no_other)
         sigset_t pipe_only, pending;
         int      fds[2];
 
-        skip_without_nowait();
+        nowait_need();
         CHECK_EQ(pipe(fds), 0);
         CHECK_EQ(close(fds[0]), 0);
         CHECK_EQ(w_os_fd_write(fds[1], "x", 1), -EPIPE);

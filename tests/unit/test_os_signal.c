@@ -142,9 +142,9 @@ TEST(altstack_is_large_enough_and_guarded_below)
         CHECK(now.ss_size >= 64 * 1024);
         CHECK(now.ss_size >= 4 * getauxval(AT_MINSIGSTKSZ));
         CHECK((char *)now.ss_sp + now.ss_size == (char *)stack.base + stack.size);
-        CHECK(kernel_faults_at((char *)now.ss_sp - 1));
-        CHECK(kernel_faults_at(stack.base));
-        CHECK(!kernel_faults_at(now.ss_sp));
+        CHECK(os_kernel_faults_at((char *)now.ss_sp - 1));
+        CHECK(os_kernel_faults_at(stack.base));
+        CHECK(!os_kernel_faults_at(now.ss_sp));
         memset(now.ss_sp, 1, now.ss_size);
         w_os_altstack_remove(&stack);
         remember_signal_stack();
@@ -270,7 +270,7 @@ TEST(altstack_without_light_guard_gets_a_heavy_one)
                 CHECK_EQ(w_os_altstack_install(&stack), 0);
         }
         CHECK_EQ(w_inject_calls(W_CALL_MPROTECT), 1);
-        CHECK(kernel_faults_at(stack.base));
+        CHECK(os_kernel_faults_at(stack.base));
         CHECK(handler_runs_on(&stack));
         w_os_altstack_remove(&stack);
         remember_signal_stack();

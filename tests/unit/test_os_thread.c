@@ -211,14 +211,14 @@ TEST(start_refused_returns_the_error_and_restores_the_mask)
 
 TEST(start_is_not_disturbed_by_signals)
 {
-        struct storm storm;
+        struct os_storm storm;
         struct seen  seen;
 
-        storm_start(&storm);
+        os_storm_start(&storm);
         do
                 run(&seen, "worker", 0);
-        while (storm_seen() < 5);
-        storm_stop(&storm);
+        while (os_storm_seen() < 5);
+        os_storm_stop(&storm);
 }
 
 TEST(yield_returns)

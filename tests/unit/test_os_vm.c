@@ -239,7 +239,7 @@ TEST(injected_errors_come_back_from_each_call)
         CHECK_EQ(w_os_vm_discard(p, page), -EAGAIN);
         w_inject_once(W_CALL_MPROTECT, 1, ENOMEM);
         CHECK_EQ(w_os_vm_guard_heavy(p, page), -ENOMEM);
-        CHECK(!kernel_faults_at(p));
+        CHECK(!os_kernel_faults_at(p));
         w_inject_once(W_CALL_MINCORE, 1, EAGAIN);
         CHECK_EQ(w_os_vm_resident(p, page, &seen), -EAGAIN);
         w_inject_once(W_CALL_MPROTECT, 1, ENOMEM);

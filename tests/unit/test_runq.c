@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "harness/runq_pop.h"
+#include "lib/runq_pop.h"
 #include "harness/test.h"
 
 #include <string.h>

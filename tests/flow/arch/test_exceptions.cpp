@@ -2,6 +2,8 @@
  *
  * A switch inside a catch block is not covered: libstdc++ keeps the caught exceptions per thread.
  *
+ * test: sources=coroutine.c
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "harness/test.h"

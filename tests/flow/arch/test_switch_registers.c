@@ -4,6 +4,8 @@
  * values right before it calls the switch and compares right after (in assembly: flow/
  * switch_probe.c), keeps doubles live across it, and has its own rounding mode and exception masks.
  *
+ * test: libs=m sources=switch_probe.c
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "harness/test.h"

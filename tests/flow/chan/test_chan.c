@@ -1,5 +1,7 @@
 /* tests/flow/chan/test_chan.c - channels: blocking, order, close, many on both sides.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -102,18 +104,12 @@ static void one_capacity(int cap)
         weft_chan_unref(c);
 }
 
-static void main_capacities(void *arg)
+GO_TEST(every_capacity_blocks_drains_and_closes)
 {
         int step = test_is_slow() ? 37 : 7;
 
-        (void)arg;
         for (int cap = 0; cap < MAX_CAP; cap += cap < 4 ? 1 : step)
                 one_capacity(cap);
-}
-
-TEST(every_capacity_blocks_drains_and_closes)
-{
-        sched_run(main_capacities, NULL);
 }
 
 /* ---- Order ----------------------------------------------------------------------------------- */
@@ -137,14 +133,13 @@ static void give_turn(void *arg)
         send_int(t->c, t->number);
 }
 
-static void main_fifo(void *arg)
+GO_TEST(those_who_wait_are_served_in_order)
 {
         enum { N = 20 };
         struct waiting_turn turns[N];
         int64_t             ids[N];
         weft_chan          *c = new_chan(sizeof(int), 0);
 
-        (void)arg;
         for (int i = 0; i < N; i++) {
                 turns[i] = (struct waiting_turn){ c, i, -1 };
                 ids[i] = sched_go(take_turn, &turns[i]);
@@ -167,11 +162,6 @@ static void main_fifo(void *arg)
         weft_chan_unref(c);
 }
 
-TEST(those_who_wait_are_served_in_order)
-{
-        sched_run(main_fifo, NULL);
-}
-
 /* ---- Daisy chain ----------------------------------------------------------------------------- */
 
 struct link {
@@ -186,13 +176,12 @@ static void forward(void *arg)
         weft_chan_unref(l->from);
 }
 
-static void main_chain(void *arg)
+GO_TEST(a_value_goes_through_ten_thousand_goroutines)
 {
         int          n = (int)test_scale(10000);
         struct link *links = calloc((size_t)n, sizeof(*links));
         weft_chan   *first = new_chan(sizeof(int), 0), *last = first;
 
-        (void)arg;
         for (int i = 0; i < n; i++) {
                 links[i] = (struct link){ last, new_chan(sizeof(int), 0) };
                 last = links[i].to;
@@ -204,11 +193,6 @@ static void main_chain(void *arg)
                 weft_yield();
         weft_chan_unref(last);
         free(links);
-}
-
-TEST(a_value_goes_through_ten_thousand_goroutines)
-{
-        sched_run(main_chain, NULL);
 }
 
 /* ---- Many on both sides ---------------------------------------------------------------------- */
@@ -266,17 +250,11 @@ static void crowd_of(size_t cap)
         weft_chan_unref(crowd.c);
 }
 
-static void main_crowds(void *arg)
+GO_TEST(four_send_and_four_receive)
 {
-        (void)arg;
         crowd_of(0);
         crowd_of(1);
         crowd_of(10);
-}
-
-TEST(four_send_and_four_receive)
-{
-        sched_run(main_crowds, NULL);
 }
 
 /* ---- Close ----------------------------------------------------------------------------------- */
@@ -317,17 +295,11 @@ static void close_on(void (*fn)(void *), weft_chan *c)
         weft_chan_unref(c);
 }
 
-static void main_close(void *arg)
+GO_TEST(close_wakes_all_who_wait)
 {
-        (void)arg;
         close_on(recv_until_closed, new_chan(24, 0));
         close_on(recv_until_closed, new_chan(24, 5));
         close_on(send_until_closed, new_chan(24, 0));
-}
-
-TEST(close_wakes_all_who_wait)
-{
-        sched_run(main_close, NULL);
 }
 
 static int64_t order[8];
@@ -369,12 +341,11 @@ TEST(close_wakes_in_the_order_of_coming)
 
 struct wide { char bytes[1000]; };
 
-static void main_elements(void *arg)
+GO_TEST(elements_of_no_bytes_and_of_many)
 {
         weft_chan  *signals = new_chan(0, 3), *wide = new_chan(sizeof(struct wide), 40);
         struct wide in, out;
 
-        (void)arg;
         for (int i = 0; i < 3; i++)
                 CHECK_EQ(weft_chan_send(signals, NULL), 0);
         CHECK_EQ(weft_chan_try_send(signals, NULL), -EAGAIN);
@@ -398,11 +369,6 @@ static void main_elements(void *arg)
         weft_chan_unref(wide);
 }
 
-TEST(elements_of_no_bytes_and_of_many)
-{
-        sched_run(main_elements, NULL);
-}
-
 /* ---- Other threads --------------------------------------------------------------------------- */
 
 static void *thread_echo(void *arg)
@@ -415,12 +381,11 @@ static void *thread_echo(void *arg)
         return NULL;
 }
 
-static void main_threads(void *arg)
+GO_TEST(a_plain_thread_sends_and_receives)
 {
         weft_chan *c[2] = { new_chan(sizeof(int), 0), new_chan(sizeof(int), 0) };
         pthread_t  thread;
 
-        (void)arg;
         CHECK_EQ(pthread_create(&thread, NULL, thread_echo, c), 0);
         for (int i = 0; i < (int)sched_scale(2000); i++) {
                 send_int(c[0], i);
@@ -430,9 +395,4 @@ static void main_threads(void *arg)
         CHECK_EQ(pthread_join(thread, NULL), 0);
         weft_chan_unref(c[0]);
         weft_chan_unref(c[1]);
-}
-
-TEST(a_plain_thread_sends_and_receives)
-{
-        sched_run(main_threads, NULL);
 }

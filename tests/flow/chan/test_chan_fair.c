@@ -1,5 +1,7 @@
 /* tests/flow/chan/test_chan_fair.c - channels and the scheduler: nobody is kept out.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -22,21 +24,15 @@ static void ask_and_yield(void *c)
                 weft_yield();
 }
 
-static void main_ask(void *arg)
+GO_TEST(one_who_asks_and_yields_hears_the_answer)
 {
         weft_chan *c = new_chan(0);
         int64_t    id = sched_go(ask_and_yield, c);
 
-        (void)arg;
         CHECK_EQ(weft_sleep(WEFT_MS(10)), 0);
         CHECK_EQ(weft_chan_send(c, &(int){ 1 }), 0);
         sched_join(id);
         weft_chan_unref(c);
-}
-
-TEST(one_who_asks_and_yields_hears_the_answer)
-{
-        sched_run(main_ask, NULL);
 }
 
 /* ---- Two pairs, one of which works a thousand times as much per hop -------------------------- */
@@ -87,12 +83,11 @@ static uint64_t hops_of(struct hog *h)
         return w_load_acq(&h->work) / h->work_per_hop;
 }
 
-static void main_hogs(void *arg)
+GO_TEST(a_pair_that_works_more_per_hop_does_not_starve_the_other)
 {
         struct hog hogs[2] = { { .work_per_hop = 20000 }, { .work_per_hop = 20 } };
         int64_t    ids[4];
 
-        (void)arg;
         for (int i = 0; i < 2; i++) {
                 hogs[i].there = new_chan(0);
                 hogs[i].back = new_chan(0);
@@ -114,9 +109,4 @@ static void main_hogs(void *arg)
                 weft_chan_unref(hogs[i].there);
                 weft_chan_unref(hogs[i].back);
         }
-}
-
-TEST(a_pair_that_works_more_per_hop_does_not_starve_the_other)
-{
-        sched_run(main_hogs, NULL);
 }

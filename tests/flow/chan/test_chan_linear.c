@@ -7,6 +7,8 @@
  * channels are not what they claim to be. Calls that wait are tried with the state at one moment
  * too, since a send and the receive that it meets happen together.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -322,20 +324,14 @@ static bool one_history(uint64_t seed)
         return !released;
 }
 
-static void main_histories(void *arg)
+GO_TEST(every_history_is_explained_by_some_order)
 {
         uint64_t seed = test_seed();
         uint32_t n = sched_scale(3000), n_seen = 0;
 
-        (void)arg;
         for (uint32_t i = 0; i < n; i++)
                 n_seen += one_history(seed + 1000 * i);
         CHECK_MSG(n_seen >= n / 4, "only %u of %u histories were looked at", n_seen, n);
-}
-
-TEST(every_history_is_explained_by_some_order)
-{
-        sched_run(main_histories, NULL);
 }
 
 /* The search can say no. */

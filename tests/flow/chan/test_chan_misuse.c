@@ -1,5 +1,7 @@
 /* tests/flow/chan/test_chan_misuse.c - channels: bad input, references, memory, nobody there.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/refusal.h"
@@ -10,9 +12,8 @@
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
-static void main_sizes(void *arg)
+GO_TEST(sizes_that_overflow_are_refused)
 {
-        (void)arg;
         CHECK(!weft_chan_new(2, SIZE_MAX));
         CHECK(!weft_chan_new(SIZE_MAX, 2));
         CHECK(!weft_chan_new((size_t)1 << 33, (size_t)1 << 33));
@@ -26,11 +27,6 @@ static void main_sizes(void *arg)
         CHECK_EQ(weft_chan_try_send(c, NULL), 0);
         CHECK_EQ(weft_chan_len(c), 1);
         weft_chan_unref(c);
-}
-
-TEST(sizes_that_overflow_are_refused)
-{
-        sched_run(main_sizes, NULL);
 }
 
 /* ---- NULL ------------------------------------------------------------------------------------ */
@@ -49,11 +45,10 @@ static void send_nil(void *arg)
         CHECK_MSG(false, "a send to no channel returned");
 }
 
-static void main_nil(void *arg)
+GO_TEST(no_channel_is_never_ready)
 {
         weft_chan *c = weft_chan_new(4, 1);
 
-        (void)arg;
         CHECK_EQ(weft_chan_close(NULL), -EINVAL);
         CHECK_EQ(weft_chan_try_send(NULL, NULL), -EAGAIN);
         CHECK_EQ(weft_chan_try_recv(NULL, NULL), -EAGAIN);
@@ -66,11 +61,6 @@ static void main_nil(void *arg)
         sched_await_parked(sched_go(recv_nil, NULL));
         sched_await_parked(sched_go(send_nil, NULL));
         weft_chan_unref(c);
-}
-
-TEST(no_channel_is_never_ready)
-{
-        sched_run(main_nil, NULL);
 }
 
 TEST(without_a_runtime_there_are_no_channels)
@@ -130,11 +120,10 @@ TEST(the_last_unref_under_a_waiter_is_misuse)
         test_expect_death(die_by_last_unref, NULL, SIGABRT, "while somebody waits on it");
 }
 
-static void main_reuse(void *arg)
+GO_TEST(channels_are_used_again)
 {
         weft_chan *first = weft_chan_new(8, 100);
 
-        (void)arg;
         CHECK_EQ(weft_chan_ref(first) == first, 1);
         weft_chan_unref(first);
         CHECK_EQ(weft_chan_cap(first), 100);
@@ -150,11 +139,6 @@ static void main_reuse(void *arg)
         }
         if (!test_is_slow())
                 CHECK_MSG(test_resident_kib() < before + 1000, "memory grows");
-}
-
-TEST(channels_are_used_again)
-{
-        sched_run(main_reuse, NULL);
 }
 
 /* ---- What is left behind --------------------------------------------------------------------- */

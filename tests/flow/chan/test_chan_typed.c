@@ -3,6 +3,8 @@
  *
  * What must not compile stands in tests/checks/typed.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -27,7 +29,7 @@ static void nothing(void)
 {
 }
 
-static void main_typed(void *arg)
+GO_TEST(typed_channels_are_channels)
 {
         WEFT_CHAN(int) c = weft_make(int, 16);
         struct holder            h = { weft_make(struct point, 3), c };
@@ -40,7 +42,6 @@ static void main_typed(void *arg)
         double                   real;
         int                      v;
 
-        (void)arg;
         CHECK_EQ(weft_send(c, 42), 0);
         CHECK_EQ(weft_recv(c, &v), 0);
         CHECK_EQ(v, 42);
@@ -81,9 +82,4 @@ static void main_typed(void *arg)
         weft_chan_unref(texts);
         weft_chan_unref(callbacks);
         weft_chan_unref(reals);
-}
-
-TEST(typed_channels_are_channels)
-{
-        sched_run(main_typed, NULL);
 }

@@ -1,5 +1,7 @@
 /* tests/flow/chan/test_select.c - select: one case, fairly chosen, on one moment's state.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -14,14 +16,13 @@ static weft_chan *new_chan(size_t cap)
 
 /* ---- What it returns ------------------------------------------------------------------------- */
 
-static void main_results(void *arg)
+GO_TEST(the_index_and_its_result)
 {
         weft_chan *a = new_chan(1), *b = new_chan(1), *closed = new_chan(0);
         int        x = 0, y = 5;
         weft_case  cs[] = { WEFT_RECV(a, &x), WEFT_SEND(b, &y), WEFT_RECV(NULL, &x),
                             { { 0 }, 0, 0 }, WEFT_DEFAULT };
 
-        (void)arg;
         cs[0].result = cs[4].result = 77;
         CHECK_EQ(weft_select(cs, 5), 1);
         CHECK_EQ(cs[1].result, 0);
@@ -49,17 +50,11 @@ static void main_results(void *arg)
         weft_chan_unref(closed);
 }
 
-TEST(the_index_and_its_result)
-{
-        sched_run(main_results, NULL);
-}
-
-static void main_bad(void *arg)
+GO_TEST(bad_cases_are_refused)
 {
         weft_chan *c = new_chan(0);
         weft_case  cs[] = { WEFT_RECV(c, NULL), WEFT_SEND(c, NULL), WEFT_DEFAULT };
 
-        (void)arg;
         CHECK_EQ(weft_select(NULL, 1), -EINVAL);
         CHECK_EQ(weft_select(cs, SIZE_MAX), -EINVAL);
         CHECK_EQ(weft_select(cs, (size_t)INT32_MAX), -EINVAL);
@@ -67,11 +62,6 @@ static void main_bad(void *arg)
         cs[1].opaque[0] = 99;
         CHECK_EQ(weft_select(cs, 3), -EINVAL);
         weft_chan_unref(c);
-}
-
-TEST(bad_cases_are_refused)
-{
-        sched_run(main_bad, NULL);
 }
 
 static void select_nothing(void *arg)
@@ -127,13 +117,12 @@ static void chooser_end(int64_t id, struct chooser *me)
                 weft_chan_unref(me->c[i]);
 }
 
-static void main_woken(void *arg)
+GO_TEST(a_partner_ends_the_wait)
 {
         struct chooser me = { .index = -1 };
         int64_t        id;
         int            value = 0;
 
-        (void)arg;
         chooser_start(&id, &me);
         CHECK_EQ(weft_chan_send(me.c[1], &(int){ 11 }), 0);
         chooser_end(id, &me);
@@ -156,18 +145,12 @@ static void main_woken(void *arg)
         CHECK(me.index == 1 && me.result == -EPIPE && me.value == 0);
 }
 
-TEST(a_partner_ends_the_wait)
-{
-        sched_run(main_woken, NULL);
-}
-
 /* A select that lost stands in line behind others for a while; the line must stay whole. */
-static void main_losers(void *arg)
+GO_TEST(a_loser_leaves_the_line_whole)
 {
         weft_chan *a = new_chan(0), *b = new_chan(0);
         int        x = 0;
 
-        (void)arg;
         for (int i = 0; i < 50; i++) {
                 struct chooser me = { .c = { a, b, NULL } };
                 int64_t        first = sched_go(choose, &me);
@@ -189,21 +172,15 @@ static void main_losers(void *arg)
         weft_chan_unref(b);
 }
 
-TEST(a_loser_leaves_the_line_whole)
-{
-        sched_run(main_losers, NULL);
-}
-
 /* ---- Fair ------------------------------------------------------------------------------------ */
 
-static void main_fair(void *arg)
+GO_TEST(each_ready_case_is_as_likely)
 {
         enum { N = 4 };
         weft_chan *c[N];
         weft_case  cs[N + 2];
         int        n = (int)sched_scale(10000), counts[N + 2] = { 0 }, x = 0;
 
-        (void)arg;
         for (int i = 0; i < N; i++) {
                 c[i] = new_chan(i < 2 ? 0 : 1);
                 cs[i] = WEFT_RECV(c[i], &x);
@@ -227,11 +204,6 @@ static void main_fair(void *arg)
                 weft_chan_unref(c[i]);
 }
 
-TEST(each_ready_case_is_as_likely)
-{
-        sched_run(main_fair, NULL);
-}
-
 /* Two sends of one channel in one select: both values come. */
 static void send_either(void *c)
 {
@@ -245,9 +217,8 @@ static void send_either(void *c)
         }
 }
 
-static void main_pseudo_random_send(void *arg)
+GO_TEST(either_send_happens)
 {
-        (void)arg;
         for (size_t cap = 0; cap <= 100; cap += 100) {
                 weft_chan *c = new_chan(cap);
                 int64_t    id = sched_go(send_either, c);
@@ -264,11 +235,6 @@ static void main_pseudo_random_send(void *arg)
                         CHECK_MSG(ones > n / 10 && ones < n * 9 / 10, "%d of %d", ones, n);
                 weft_chan_unref(c);
         }
-}
-
-TEST(either_send_happens)
-{
-        sched_run(main_pseudo_random_send, NULL);
 }
 
 /* ---- One moment ------------------------------------------------------------------------------ */
@@ -349,9 +315,8 @@ static void self_select(void *arg)
         }
 }
 
-static void main_self(void *arg)
+GO_TEST(two_select_both_sides_of_one_channel)
 {
-        (void)arg;
         for (int cap = 0; cap <= 10; cap += 10) {
                 weft_chan  *c = new_chan((size_t)cap);
                 struct self a = { c, 1, (int)sched_scale(2000), cap }, b = a;
@@ -363,9 +328,4 @@ static void main_self(void *arg)
                 sched_join(second);
                 weft_chan_unref(c);
         }
-}
-
-TEST(two_select_both_sides_of_one_channel)
-{
-        sched_run(main_self, NULL);
 }

@@ -1,5 +1,7 @@
 /* tests/flow/chan/test_select_fd.c - descriptors among the cases of a select.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
@@ -81,13 +83,12 @@ static void watch(void *arg)
         w->result = w->i >= 0 ? w->cs[w->i].result : 0;
 }
 
-static void wait_main(void *arg)
+GO_TEST(the_first_that_happens_ends_the_wait)
 {
         int            fds[2], others[2], value = 0, sent = 5;
         weft_chan     *c = weft_chan_new(sizeof(int), 0);
         struct watched w = { .n = 3 };
 
-        (void)arg;
         make_pipe(fds);
         make_pipe(others);
         for (int round = 0; round < 3; round++) {
@@ -111,17 +112,11 @@ static void wait_main(void *arg)
         close_both(others);
 }
 
-TEST(the_first_that_happens_ends_the_wait)
-{
-        sched_run(wait_main, NULL);
-}
-
-static void close_main(void *arg)
+GO_TEST(a_close_ends_the_wait)
 {
         int            fds[2];
         struct watched w = { .cs = { WEFT_AFTER(WEFT_SEC(100)) }, .n = 3 };
 
-        (void)arg;
         make_pipe(fds);
         sync_renumber(&fds[0], SYNC_OWN_NUMBER);
         w.cs[1] = w.cs[2] = WEFT_READABLE(fds[0]);
@@ -133,11 +128,6 @@ static void close_main(void *arg)
         CHECK_EQ(w.result, -EBADF);
         CHECK_EQ(fcntl(fds[0], F_GETFD), -1);
         CHECK_EQ(weft_close(fds[1]), 0);
-}
-
-TEST(a_close_ends_the_wait)
-{
-        sched_run(close_main, NULL);
 }
 
 static void time_main(void *arg)
@@ -180,13 +170,12 @@ TEST(a_thread_selects_on_descriptors)
         CHECK_EQ(weft_stop(), 0);
 }
 
-static void both_main(void *arg)
+GO_TEST(both_directions_of_one_socket)
 {
         int            fds[2];
         char           big[4096] = { 0 };
         struct watched w = { .n = 2 };
 
-        (void)arg;
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
         while (write(fds[0], big, sizeof(big)) > 0)
                 continue;
@@ -205,11 +194,6 @@ static void both_main(void *arg)
         CHECK_EQ(w.i, 1);
         CHECK_EQ(w.result, POLLOUT);
         close_both(fds);
-}
-
-TEST(both_directions_of_one_socket)
-{
-        sched_run(both_main, NULL);
 }
 
 static void left_main(void *arg)
@@ -232,13 +216,12 @@ TEST(a_run_ends_while_somebody_selects)
 
 /* ---- Chance ---------------------------------------------------------------------------------- */
 
-static void chance_main(void *arg)
+GO_TEST(each_that_is_ready_is_as_likely)
 {
         enum { N = 3000 };
         int        fds[2], value, counts[3] = { 0 };
         weft_chan *c = weft_chan_new(sizeof(int), 1);
 
-        (void)arg;
         make_pipe(fds);
         CHECK_EQ(weft_write(fds[1], "x", 1), 1);
         CHECK_EQ(weft_chan_close(c), 0);
@@ -250,11 +233,6 @@ static void chance_main(void *arg)
                 CHECK_MSG(counts[i] > 850 && counts[i] < 1150, "case %d: %d times", i, counts[i]);
         weft_chan_unref(c);
         close_both(fds);
-}
-
-TEST(each_that_is_ready_is_as_likely)
-{
-        sched_run(chance_main, NULL);
 }
 
 /* ---- A server in one select ------------------------------------------------------------------ */
@@ -278,14 +256,13 @@ static void feed(void *arg)
         CHECK_EQ(weft_chan_send(server.done, &line), 0);
 }
 
-static void server_main(void *arg)
+GO_TEST(one_select_serves_many)
 {
         weft_case cs[N_LINES + 1];
         int       n_bytes = 0, n_done = 0, line;
         int64_t   ids[N_LINES];
         char      buf[3];
 
-        (void)arg;
         server.done = weft_chan_new(sizeof(int), 0);
         for (uintptr_t i = 0; i < N_LINES; i++) {
                 make_pipe(server.fds[i]);
@@ -307,9 +284,4 @@ static void server_main(void *arg)
                 close_both(server.fds[i]);
         }
         weft_chan_unref(server.done);
-}
-
-TEST(one_select_serves_many)
-{
-        sched_run(server_main, NULL);
 }

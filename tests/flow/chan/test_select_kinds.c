@@ -1,6 +1,8 @@
 /* tests/flow/chan/test_select_kinds.c - select: joins, times, cancellation, threads that are not
  * weft's.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -28,13 +30,12 @@ static void wait_for_token(void *arg)
         CHECK_EQ(weft_park(), 0);
 }
 
-static void main_joins(void *arg)
+GO_TEST(a_join_gives_what_join_gives)
 {
         weft_chan *c = new_chan(0);
         int64_t    ended = sched_go(nothing, NULL), alive = sched_go(wait_for_token, NULL);
         weft_case  cs[] = { WEFT_RECV(c, NULL), WEFT_JOIN(alive), WEFT_JOIN(ended), WEFT_DEFAULT };
 
-        (void)arg;
         sched_join(ended);
         CHECK_EQ(weft_select(cs, 4), 2);
         CHECK_EQ(cs[2].result, 0);
@@ -48,11 +49,6 @@ static void main_joins(void *arg)
         CHECK_EQ(weft_select(cs, 2), 1);
         CHECK_EQ(cs[1].result, -EDEADLK);
         weft_chan_unref(c);
-}
-
-TEST(a_join_gives_what_join_gives)
-{
-        sched_run(main_joins, NULL);
 }
 
 struct awaiter {
@@ -72,9 +68,8 @@ static void await_any(void *arg)
         CHECK_EQ(cs[me->index].result, 0);
 }
 
-static void main_await_joins(void *arg)
+GO_TEST(the_first_of_several_to_end)
 {
-        (void)arg;
         for (int i = 0; i < (int)sched_scale(500); i++) {
                 struct awaiter me = { .c = new_chan(0) };
 
@@ -98,18 +93,12 @@ static void main_await_joins(void *arg)
         }
 }
 
-TEST(the_first_of_several_to_end)
-{
-        sched_run(main_await_joins, NULL);
-}
-
-static void main_after(void *arg)
+GO_TEST(the_earliest_time_counts)
 {
         weft_chan *c = new_chan(0);
         weft_case  cs[] = { WEFT_AFTER(WEFT_FOREVER), WEFT_RECV(c, NULL), WEFT_AFTER(WEFT_MS(3)),
                             WEFT_AFTER(WEFT_MS(2)), WEFT_AFTER(WEFT_SEC(5)) };
 
-        (void)arg;
         for (int i = 0; i < 3; i++) {           /* it counts from each call */
                 int64_t start = w_os_now();
 
@@ -120,11 +109,6 @@ static void main_after(void *arg)
         CHECK_EQ(weft_select(cs + 2, 2), 1);
         CHECK_EQ(weft_select(cs + 3, 1), 0);
         weft_chan_unref(c);
-}
-
-TEST(the_earliest_time_counts)
-{
-        sched_run(main_after, NULL);
 }
 
 /* ---- Other threads --------------------------------------------------------------------------- */
@@ -150,14 +134,13 @@ static void *thread_selects(void *arg)
         return (void *)(intptr_t)sum;
 }
 
-static void main_thread(void *arg)
+GO_TEST(a_plain_thread_selects)
 {
         weft_chan *c[2] = { new_chan(0), new_chan(1) };
         int        n = (int)sched_scale(1000), one = 1;
         pthread_t  thread;
         void      *sum;
 
-        (void)arg;
         CHECK_EQ(pthread_create(&thread, NULL, thread_selects, c), 0);
         for (int i = 0; i < n; i++)
                 CHECK_EQ(weft_chan_send(c[i % 2], &one), 0);
@@ -169,21 +152,15 @@ static void main_thread(void *arg)
         weft_chan_unref(c[1]);
 }
 
-TEST(a_plain_thread_selects)
-{
-        sched_run(main_thread, NULL);
-}
-
 /* ---- Scopes ---------------------------------------------------------------------------------- */
 
-static void main_scopes(void *arg)
+GO_TEST(a_scope_strikes_also_what_could_go_on)
 {
         weft_chan *c = new_chan(1), *never = new_chan(0);
         int        x = 1;
         weft_case  cs[] = { WEFT_RECV(never, &x), WEFT_SEND(c, &x), WEFT_DEFAULT };
         weft_scope s;
 
-        (void)arg;
         CHECK_EQ(weft_scope_open(&s, WEFT_MS(2)), 0);
         CHECK_EQ(weft_chan_recv(never, &x), -ETIMEDOUT);
         CHECK_EQ(weft_chan_send(c, &x), -ETIMEDOUT);            /* though there is room */
@@ -211,11 +188,6 @@ static void main_scopes(void *arg)
         CHECK_EQ(weft_scope_close(&s), 0);
         weft_chan_unref(c);
         weft_chan_unref(never);
-}
-
-TEST(a_scope_strikes_also_what_could_go_on)
-{
-        sched_run(main_scopes, NULL);
 }
 
 /* Delivered or cancelled: both sides say the same, many times. */
@@ -263,20 +235,14 @@ static void either_once(struct either *e, int i)
         CHECK_EQ(e->value, rc == 0 ? i : 0);
 }
 
-static void main_either(void *arg)
+GO_TEST(delivered_or_cancelled_never_both)
 {
         struct either e = { .c = new_chan(0), .other = new_chan(0) };
 
-        (void)arg;
         for (int i = 1; i < (int)sched_scale(4000); i++) {
                 e.selects = i % 4 < 2;
                 either_once(&e, i);
         }
         weft_chan_unref(e.c);
         weft_chan_unref(e.other);
-}
-
-TEST(delivered_or_cancelled_never_both)
-{
-        sched_run(main_either, NULL);
 }

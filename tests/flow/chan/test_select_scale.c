@@ -1,6 +1,8 @@
 /* tests/flow/chan/test_select_scale.c - select: many cases, much traffic. Many who wait in line are
  * in test_line_cost.c.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -130,14 +132,13 @@ static void stress_select_recv(void *s)
         stress_select(s, false);
 }
 
-static void main_stress(void *arg)
+GO_TEST(plain_calls_and_selects_on_both_sides)
 {
         struct stress     s = { .n = sched_scale(3000) };
         struct stress_end ends[N_STRESS];
         int64_t           ids[2 * N_STRESS + 2];
         int               n = 0;
 
-        (void)arg;
         for (int i = 0; i < N_STRESS; i++) {
                 s.c[i] = new_chan(stress_caps[i]);
                 ends[i] = (struct stress_end){ &s, i };
@@ -152,9 +153,4 @@ static void main_stress(void *arg)
                 CHECK_EQ(weft_chan_len(s.c[i]), 0);
                 weft_chan_unref(s.c[i]);
         }
-}
-
-TEST(plain_calls_and_selects_on_both_sides)
-{
-        sched_run(main_stress, NULL);
 }

@@ -1,6 +1,8 @@
 /* tests/flow/net/test_accept.c - weft_accept: without descriptors, with a listener that blocks,
  * closed, cancelled.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/net.h"
@@ -27,12 +29,11 @@ static void accept_until_closed(void *arg)
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-static void errors_main(void *arg)
+GO_TEST(what_does_not_listen_is_refused)
 {
         char where[NET_TEXT];
         int  fds[2], udp = net_listen("udp", "127.0.0.1:0", where);
 
-        (void)arg;
         CHECK_EQ(weft_accept(-1), -EBADF);
         CHECK_EQ(weft_accept(100000), -EBADF);
         CHECK_EQ(weft_accept(udp), -EOPNOTSUPP);
@@ -47,17 +48,11 @@ static void errors_main(void *arg)
         net_close(udp);
 }
 
-TEST(what_does_not_listen_is_refused)
-{
-        sched_run(errors_main, NULL);
-}
-
-static void ended_main(void *arg)
+GO_TEST(accept_ends_with_its_scope)
 {
         char where[NET_TEXT];
         int  listener = net_listen("tcp", "127.0.0.1:0", where);
 
-        (void)arg;
         CHECK_EQ(sync_call_timed(accept_call, &listener, 0), -ETIMEDOUT);
         CHECK_EQ(sync_call_timed(accept_call, &listener, 1000000), -ETIMEDOUT);
         CHECK_EQ(sync_call_cancelled(accept_call, &listener), -ECANCELED);
@@ -72,18 +67,12 @@ static void ended_main(void *arg)
         net_close(listener);
 }
 
-TEST(accept_ends_with_its_scope)
-{
-        sched_run(ended_main, NULL);
-}
-
-static void closed_main(void *arg)
+GO_TEST(close_ends_all_who_accept)
 {
         char    where[NET_TEXT];
         int     listener = net_listen("tcp", "127.0.0.1:0", where);
         int64_t ids[5];
 
-        (void)arg;
         for (int i = 0; i < 5; i++)
                 ids[i] = sync_go_waiting(accept_until_closed, &listener);
         net_close(listener);
@@ -93,11 +82,6 @@ static void closed_main(void *arg)
         CHECK_EQ(weft_dial("tcp", where), -ECONNREFUSED);
         listener = net_listen("tcp", where, where);     /* the same port */
         net_close(listener);
-}
-
-TEST(close_ends_all_who_accept)
-{
-        sched_run(closed_main, NULL);
 }
 
 static void shared_dial(void *arg)
@@ -136,27 +120,20 @@ static int listen_blocking(char *where)
         return fd;
 }
 
-static void shared_main(void *arg)
+/* Each connection is accepted once, and the end is told to all: also where accept(2) would wait. */
+GO_TEST(many_accept_from_one_listener)
 {
         char where[NET_TEXT];
 
-        (void)arg;
         share(net_listen("tcp", "127.0.0.1:0", where), where);
         share(listen_blocking(where), where);
 }
 
-/* Each connection is accepted once, and the end is told to all: also where accept(2) would wait. */
-TEST(many_accept_from_one_listener)
-{
-        sched_run(shared_main, NULL);
-}
-
-static void blocking_main(void *arg)
+GO_TEST(a_listener_that_blocks_can_be_left)
 {
         char where[NET_TEXT];
         int  listener = listen_blocking(where), on = 0;
 
-        (void)arg;
         CHECK_EQ(sync_call_timed(accept_call, &listener, 2000000), -ETIMEDOUT);
         CHECK_EQ(sync_call_cancelled(accept_call, &listener), -ECANCELED);
         int fd = weft_dial("tcp", where), other = weft_accept(listener);
@@ -169,11 +146,6 @@ static void blocking_main(void *arg)
         net_close(fd);
         net_close(other);
         net_close(listener);
-}
-
-TEST(a_listener_that_blocks_can_be_left)
-{
-        sched_run(blocking_main, NULL);
 }
 
 /* ---- Without descriptors --------------------------------------------------------------------- */
@@ -284,12 +256,11 @@ TEST(accept_without_descriptors_hears_of_a_close)
 }
 
 /* Close ends those who back off, too. */
-static void short_close_main(void *arg)
+GO_TEST(close_ends_who_waits_for_descriptors)
 {
         char where[NET_TEXT];
         int  listener = net_listen("tcp", "127.0.0.1:0", where), fds[LIMIT];
 
-        (void)arg;
         open_poller();
         limit_to(LIMIT);
         int n = take_all(fds, LIMIT, 1), fd = weft_dial("tcp", where);
@@ -303,11 +274,6 @@ static void short_close_main(void *arg)
         while (n > 0)
                 CHECK_EQ(close(fds[--n]), 0);
         net_close(fd);
-}
-
-TEST(close_ends_who_waits_for_descriptors)
-{
-        sched_run(short_close_main, NULL);
 }
 
 #if defined(W_DEBUG)

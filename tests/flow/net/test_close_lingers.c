@@ -1,6 +1,9 @@
 /* tests/flow/net/test_close_lingers.c - a close(2) that takes its time keeps nobody else from
  * running.
  *
+ * test: procs=1,2,4 valgrind=no
+ * Valgrind assumes that close(2) never waits.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/own.h"

@@ -1,5 +1,7 @@
 /* tests/flow/net/test_connect.c - weft_connect on sockets of others, with and without O_NONBLOCK.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/net.h"
@@ -77,12 +79,11 @@ static void refused(int flags)
         CHECK_EQ(close(kept), 0);
 }
 
-static void refused_main(void *arg)
+GO_TEST(connect_says_why_not)
 {
         struct target t = target_at(INADDR_LOOPBACK, 1, 0);
         int           fds[2];
 
-        (void)arg;
         both_kinds(refused);
         CHECK_EQ(weft_connect(-1, (void *)&t.in, sizeof(t.in)), -EBADF);
         CHECK_EQ(weft_connect(t.fd, NULL, 0), -EFAULT);
@@ -96,12 +97,7 @@ static void refused_main(void *arg)
         net_close(fds[1]);
 }
 
-TEST(connect_says_why_not)
-{
-        sched_run(refused_main, NULL);
-}
-
-static void packet_main(void *arg)
+GO_TEST(packet_sockets_connect_at_once)
 {
         char               where[NET_TEXT];
         int                udp = net_listen("udp", "127.0.0.1:0", where);
@@ -109,7 +105,6 @@ static void packet_main(void *arg)
                                   .sin_port = htons((uint16_t)net_port(udp)) };
         int                fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-        (void)arg;
         CHECK_EQ(weft_connect(fd, (void *)&in, sizeof(in)), 0);
         CHECK_EQ(weft_write(fd, "x", 1), 1);
         char c;
@@ -117,11 +112,6 @@ static void packet_main(void *arg)
         CHECK_EQ(weft_read(udp, &c, 1), 1);
         net_close(fd);
         net_close(udp);
-}
-
-TEST(packet_sockets_connect_at_once)
-{
-        sched_run(packet_main, NULL);
 }
 
 /* ---- Nobody answers -------------------------------------------------------------------------- */
@@ -231,12 +221,11 @@ static void late_accept(void *arg)
 }
 
 /* A full queue of a unix listener cannot be waited for. */
-static void queue_main(void *arg)
+GO_TEST(a_full_queue_of_a_unix_listener_is_waited_for)
 {
         struct sockaddr_un un = { .sun_family = AF_UNIX };
         int                fds[3], listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-        (void)arg;
         snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, "weft-queue-%ld", (long)getpid());
         CHECK_EQ(bind(listener, (void *)&un, sizeof(un)), 0);
         CHECK_EQ(listen(listener, 0), 0);
@@ -252,9 +241,4 @@ static void queue_main(void *arg)
         for (int i = 0; i < 3; i++)
                 net_close(fds[i]);
         net_close(listener);
-}
-
-TEST(a_full_queue_of_a_unix_listener_is_waited_for)
-{
-        sched_run(queue_main, NULL);
 }

@@ -5,6 +5,9 @@
  * again. Where everything is slow there are fewer; TEST_LONG=1, as `make stress` sets it: all of
  * them there too.
  *
+ * test: procs=1,2,4 timeout=600
+ * The long form takes minutes.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/net.h"

@@ -1,5 +1,7 @@
 /* tests/flow/net/test_dial.c - weft_dial: names, several addresses, and whom nobody answers.
  *
+ * test: procs=1,2,4 sources=lib/extra/fake_names.c
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/extra/fake_names.h"
@@ -21,12 +23,11 @@ static void expect_dial(const char *net, const char *addr)
 
 /* ---- One address ----------------------------------------------------------------------------- */
 
-static void refused_main(void *arg)
+GO_TEST(who_is_refused_is_told)
 {
         char where[NET_TEXT];
         int  kept, port = net_refused_port(&kept), before = net_sockets();
 
-        (void)arg;
         snprintf(where, sizeof(where), "127.0.0.1:%d", port);
         for (int i = 0; i < 50; i++)
                 CHECK_EQ(weft_dial("tcp", where), -ECONNREFUSED);
@@ -35,11 +36,6 @@ static void refused_main(void *arg)
         CHECK_EQ(weft_dial("tcp", where), -ECONNREFUSED);       /* two addresses */
         CHECK_EQ(net_sockets(), before);
         CHECK_EQ(close(kept), 0);
-}
-
-TEST(who_is_refused_is_told)
-{
-        sched_run(refused_main, NULL);
 }
 
 /* A port that is given to the very socket that looks for it: here by force, else by chance. */
@@ -59,12 +55,11 @@ TEST(a_socket_that_has_met_itself_is_known)
         CHECK_EQ(close(fds[1]), 0);
 }
 
-static void silent_main(void *arg)
+GO_TEST(who_is_not_answered_ends_with_its_scope)
 {
         char where[NET_TEXT];
         int  full[2], before;
 
-        (void)arg;
         snprintf(where, sizeof(where), "127.0.0.1:%d",
                  net_full_listener(INADDR_LOOPBACK, 0, full));
         CHECK_EQ(sync_call_timed(dial_call, where, 0), -ETIMEDOUT);
@@ -77,20 +72,14 @@ static void silent_main(void *arg)
         CHECK_EQ(close(full[1]), 0);
 }
 
-TEST(who_is_not_answered_ends_with_its_scope)
-{
-        sched_run(silent_main, NULL);
-}
-
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-static void names_main(void *arg)
+GO_TEST(names_are_resolved)
 {
         char where[NET_TEXT], named[NET_TEXT];
         int  listener = net_listen("tcp", "localhost:0", where);
         int  port = net_port(listener);
 
-        (void)arg;
         expect_dial("tcp", where);
         snprintf(named, sizeof(named), "localhost:%d", port);
         expect_dial("tcp4", named);
@@ -105,11 +94,6 @@ static void names_main(void *arg)
         CHECK_EQ(weft_dial("tcp", ":no-such-service"), -EINVAL);
         net_close(listener);
         fake_await_none();
-}
-
-TEST(names_are_resolved)
-{
-        sched_run(names_main, NULL);
 }
 
 static void service_main(void *arg)
@@ -131,18 +115,12 @@ TEST(services_have_ports)
         sched_run(service_main, NULL);
 }
 
-static void slow_main(void *arg)
+GO_TEST(a_resolver_that_is_slower_than_the_deadline_is_left)
 {
-        (void)arg;
         fake_names(1, INADDR_LOOPBACK, 0, 0);
         CHECK_EQ(sync_call_timed(dial_call, "slow.fake:1", 2000000), -ETIMEDOUT);
         CHECK_EQ(sync_call_cancelled(dial_call, "slow.fake:1"), -ECANCELED);
         fake_await_none();
-}
-
-TEST(a_resolver_that_is_slower_than_the_deadline_is_left)
-{
-        sched_run(slow_main, NULL);
 }
 
 /* ---- Several addresses ----------------------------------------------------------------------- */
@@ -207,11 +185,10 @@ static void several_end(struct several *s)
         fake_await_none();
 }
 
-static void several_main(void *arg)
+GO_TEST(the_first_of_several_that_answers_counts)
 {
         struct several s;
 
-        (void)arg;
         several_begin(&s);
         int before = net_sockets();
 
@@ -233,17 +210,11 @@ static void several_main(void *arg)
         several_end(&s);
 }
 
-TEST(the_first_of_several_that_answers_counts)
-{
-        sched_run(several_main, NULL);
-}
-
 /* The time is shared: the second gets its turn before it is over, unless the machine is busy. */
-static void share_main(void *arg)
+GO_TEST(several_share_the_time_that_is_left)
 {
         struct several s;
 
-        (void)arg;
         several_begin(&s);
         fake_names(2, ONE, TWO, 0);
         int fd = -ETIMEDOUT;
@@ -261,22 +232,16 @@ static void share_main(void *arg)
         several_end(&s);
 }
 
-TEST(several_share_the_time_that_is_left)
-{
-        sched_run(share_main, NULL);
-}
-
 static void thread_dials(void *arg)
 {
         expect_dial("tcp", ((struct several *)arg)->where);
 }
 
-static void thread_main(void *arg)
+GO_TEST(a_thread_dials_several)
 {
         struct several     s;
         struct sync_thread t;
 
-        (void)arg;
         several_begin(&s);
         fake_names(2, THREE, TWO, 0);
         sync_thread_start(&t, thread_dials, &s);
@@ -284,14 +249,8 @@ static void thread_main(void *arg)
         several_end(&s);
 }
 
-TEST(a_thread_dials_several)
+GO_TEST(to_listen_the_first_address_that_can_be_had_is_taken)
 {
-        sched_run(thread_main, NULL);
-}
-
-static void listen_main(void *arg)
-{
-        (void)arg;
         fake_names(2, 0xc0000201, TWO, 0);
         int fd = weft_listen("tcp", "list.fake:0");
 
@@ -300,11 +259,6 @@ static void listen_main(void *arg)
         fake_names(1, 0xc0000201, 0, 0);
         CHECK_EQ(weft_listen("tcp", "list.fake:0"), -EADDRNOTAVAIL);
         fake_await_none();
-}
-
-TEST(to_listen_the_first_address_that_can_be_had_is_taken)
-{
-        sched_run(listen_main, NULL);
 }
 
 /* ---- Refusals -------------------------------------------------------------------------------- */

@@ -1,6 +1,8 @@
 /* tests/flow/net/test_edge_triggered.c - sockets that the poller is told of once, edge-triggered:
  * what is known to go wrong with that.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/own.h"
@@ -92,11 +94,10 @@ static void expect_end(void *arg)
 }
 
 /* With a cork the last bytes and the FIN are one segment. */
-static void fin_main(void *arg)
+GO_TEST(bytes_and_the_end_in_one_segment)
 {
         int one = 1;
 
-        (void)arg;
         for (int i = 0; i < 100; i++) {
                 int fds[2];
 
@@ -112,11 +113,6 @@ static void fin_main(void *arg)
         }
 }
 
-TEST(bytes_and_the_end_in_one_segment)
-{
-        sched_run(fin_main, NULL);
-}
-
 static void expect_all(void *arg)
 {
         char buf[100];
@@ -130,9 +126,8 @@ static void expect_all(void *arg)
 }
 
 /* A read stops at the urgent byte, and what stands behind has come with it. */
-static void urgent_main(void *arg)
+GO_TEST(what_stands_behind_an_urgent_byte_is_read)
 {
-        (void)arg;
         for (int i = 0; i < 100; i++) {
                 int fds[2], one = 1;
 
@@ -149,11 +144,6 @@ static void urgent_main(void *arg)
                 sched_join(id);
                 own_close(fds);
         }
-}
-
-TEST(what_stands_behind_an_urgent_byte_is_read)
-{
-        sched_run(urgent_main, NULL);
 }
 
 static w_atomic_u32 n_read;
@@ -279,13 +269,12 @@ static void know_end(void *arg)
         CHECK_EQ(weft_wait_fd(*(int *)arg, POLLRDHUP), POLLRDHUP);
 }
 
-static void know_main(void *arg)
+GO_TEST(who_wants_to_know_is_told_of_everything)
 {
         int     fds[2];
         int64_t ids[4];
         char    c;
 
-        (void)arg;
         own_tcp_pair(fds);
         own_both(fds);
         CHECK_EQ(weft_wait_fd(fds[0], POLLIN | POLLOUT), POLLOUT);
@@ -303,11 +292,6 @@ static void know_main(void *arg)
         CHECK_EQ(shutdown(fds[1], SHUT_WR), 0);
         sched_join(ids[3]);
         own_close(fds);
-}
-
-TEST(who_wants_to_know_is_told_of_everything)
-{
-        sched_run(know_main, NULL);
 }
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
@@ -334,14 +318,13 @@ static void expect_ebadf_knowing(void *arg)
 }
 
 /* Alone; in line; and those who want to know. */
-static void close_main(void *arg)
+GO_TEST(close_ends_all_waits)
 {
         static void (*const who[])(void *) = { expect_ebadf, expect_ebadf_in_scope,
                                                expect_ebadf_knowing };
         int     fds[2];
         int64_t ids[3];
 
-        (void)arg;
         for (int n = 1; n <= 3; n++) {
                 own_tcp_pair(fds);
                 sync_renumber(&fds[0], SYNC_OWN_NUMBER);
@@ -356,11 +339,6 @@ static void close_main(void *arg)
         }
 }
 
-TEST(close_ends_all_waits)
-{
-        sched_run(close_main, NULL);
-}
-
 static void read_n(void *arg)
 {
         char c = 0;
@@ -370,9 +348,8 @@ static void read_n(void *arg)
 }
 
 /* Another number leads to the closed file, and things happen there. */
-static void dup_main(void *arg)
+GO_TEST(a_closed_socket_that_lives_on_is_not_heard)
 {
-        (void)arg;
         for (int i = 0; i < 50; i++) {
                 int  old[2], fresh[2], keep;
                 char c;
@@ -397,11 +374,6 @@ static void dup_main(void *arg)
                 own_close(fresh);
                 CHECK_EQ(weft_close(old[1]), 0);
         }
-}
-
-TEST(a_closed_socket_that_lives_on_is_not_heard)
-{
-        sched_run(dup_main, NULL);
 }
 
 static void use(int fds[2])
@@ -457,21 +429,15 @@ static void early_main(void *arg)
 
 TEST(who_waits_too_early_is_in_nobodys_way) { sched_run(early_main, NULL); }
 
-static void refused_main(void *arg)
+GO_TEST(files_that_cannot_be_watched_are_refused)
 {
         FILE *file = tmpfile();
 
-        (void)arg;
         CHECK(file);
         CHECK_EQ(own_made(fileno(file)), -EPERM);
         CHECK_EQ(weft_wait_fd(fileno(file), POLLIN), POLLIN);
         fclose(file);
         CHECK_EQ(own_made(1 << 20), -EBADF);
-}
-
-TEST(files_that_cannot_be_watched_are_refused)
-{
-        sched_run(refused_main, NULL);
 }
 
 /* A descriptor outlives the run in which it was made, and is nobody's in the next one. */

@@ -3,6 +3,8 @@
  * One piece of news at a time: who goes on is known before the next one comes, and so is that all
  * others are in line again.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/own.h"
@@ -43,7 +45,7 @@ static void write_once(void *arg)
 
 static void await_in_line(int fd, int way, uint32_t n)
 {
-        while (n_in_line(fd, way) != n)
+        while (in_line_count(fd, way) != n)
                 weft_yield();
 }
 
@@ -93,46 +95,28 @@ static void read_in_order(void)
         own_close(world.fds);
 }
 
-static void own_unix_main(void *arg)
+GO_TEST(readers_of_a_socket_of_wefts_are_served_in_order)
 {
-        (void)arg;
         own_unix_pair(world.fds);
         own_both(world.fds);
         read_in_order();
 }
 
-TEST(readers_of_a_socket_of_wefts_are_served_in_order)
+GO_TEST(readers_of_a_connection_of_wefts_are_served_in_order)
 {
-        sched_run(own_unix_main, NULL);
-}
-
-static void own_tcp_main(void *arg)
-{
-        (void)arg;
         own_tcp_pair(world.fds);
         own_both(world.fds);
         read_in_order();
 }
 
-TEST(readers_of_a_connection_of_wefts_are_served_in_order)
+GO_TEST(readers_of_a_descriptor_of_others_are_served_in_order)
 {
-        sched_run(own_tcp_main, NULL);
-}
-
-static void foreign_main(void *arg)
-{
-        (void)arg;
         own_unix_pair(world.fds);
         read_in_order();
         own_tcp_pair(world.fds);
         read_in_order();
         CHECK_EQ(pipe2(world.fds, O_CLOEXEC), 0);
         read_in_order();
-}
-
-TEST(readers_of_a_descriptor_of_others_are_served_in_order)
-{
-        sched_run(foreign_main, NULL);
 }
 
 /* Bytes that somebody else may be quicker to take: who was woken for them is still the first. */
@@ -150,9 +134,8 @@ static void write_some(void)
         write_byte();
 }
 
-static void stolen_main(void *arg)
+GO_TEST(who_is_woken_in_vain_is_still_the_first)
 {
-        (void)arg;
         own_unix_pair(world.fds);
         world.size = 1;
         for (int i = 0; i < N_ROUNDS; i++)
@@ -160,28 +143,17 @@ static void stolen_main(void *arg)
         own_close(world.fds);
 }
 
-TEST(who_is_woken_in_vain_is_still_the_first)
-{
-        sched_run(stolen_main, NULL);
-}
-
 /* ---- Writers --------------------------------------------------------------------------------- */
 
 /* A page that is read makes room for one of them. */
-static void writers_main(void *arg)
+GO_TEST(writers_are_served_in_order)
 {
         static char pages[1 << 20];
 
-        (void)arg;
         CHECK_EQ(pipe2(world.fds, O_CLOEXEC | O_NONBLOCK), 0);
         while (write(world.fds[1], pages, PAGE) == PAGE)
                 ;
         for (int i = 0; i < N_ROUNDS; i++)
                 serve_all(W_DIR_OUT, write_once, read_page);
         own_close(world.fds);
-}
-
-TEST(writers_are_served_in_order)
-{
-        sched_run(writers_main, NULL);
 }

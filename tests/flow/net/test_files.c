@@ -1,9 +1,11 @@
 /* tests/flow/net/test_files.c - regular files: places, turns, and the others go on.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
-#include "harness/turns.h"
+#include "lib/turns.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -29,13 +31,12 @@ static int open_temp(void)
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
 
-static void places_main(void *arg)
+GO_TEST(bytes_are_read_and_written_at_their_places)
 {
         int          fd = open_temp(), fds[2];
         char         buf[10], rest[10];
         struct iovec v[] = { { buf, 4 }, { rest, 10 } };
 
-        (void)arg;
         CHECK_EQ(weft_pwrite(fd, "defg", 4, 3), 4);
         CHECK_EQ(weft_pwrite(fd, "abc", 3, 0), 3);
         CHECK_EQ(weft_pread(fd, buf, 10, 2), 5);
@@ -63,19 +64,13 @@ static void places_main(void *arg)
         CHECK_EQ(weft_pread(fd, buf, 1, 0), -EBADF);
 }
 
-TEST(bytes_are_read_and_written_at_their_places)
-{
-        sched_run(places_main, NULL);
-}
-
 /* More than is copied without a region; and none of it may be missing, in memory or not. */
-static void large_main(void *arg)
+GO_TEST(a_large_file_is_read_wholly)
 {
         enum { SIZE = 3 << 20 };
         int      fd = open_temp();
         uint8_t *out = malloc(SIZE), *in = malloc(SIZE + 1);
 
-        (void)arg;
         for (size_t i = 0; i < SIZE; i++)
                 out[i] = (uint8_t)(i * 7 + i / 4096);
         CHECK_EQ(weft_write(fd, out, SIZE), SIZE);
@@ -91,11 +86,6 @@ static void large_main(void *arg)
         CHECK_EQ(weft_close(fd), 0);
         free(in);
         free(out);
-}
-
-TEST(a_large_file_is_read_wholly)
-{
-        sched_run(large_main, NULL);
 }
 
 /* ---- Errors behind bytes --------------------------------------------------------------------- */
@@ -168,13 +158,12 @@ TEST(an_error_of_a_file_does_not_outlive_its_close)
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
 
-static void deadline_main(void *arg)
+GO_TEST(scopes_are_looked_at_before_a_transfer)
 {
         int        fd = open_temp();
         char       c = 'x';
         weft_scope s;
 
-        (void)arg;
         CHECK_EQ(weft_scope_open(&s, 0), 0);
         CHECK_EQ(weft_pwrite(fd, &c, 1, 0), -ETIMEDOUT);
         CHECK_EQ(weft_read(fd, &c, 1), -ETIMEDOUT);
@@ -184,11 +173,6 @@ static void deadline_main(void *arg)
         CHECK_EQ(weft_pwrite(fd, &c, 1, 0), 1);         /* waits for nobody's turn */
         weft_block_end();
         CHECK_EQ(weft_close(fd), 0);
-}
-
-TEST(scopes_are_looked_at_before_a_transfer)
-{
-        sched_run(deadline_main, NULL);
 }
 
 static void thread_main(void *arg)
@@ -207,7 +191,7 @@ static void turns_main(void *arg)
         int64_t            ids[3];
 
         (void)arg;
-        CHECK_EQ(enter_files(), 0);
+        CHECK_EQ(turns_enter(), 0);
         sync_thread_start(&t, thread_main, &fd);
         sync_thread_join(&t);                           /* blocks no thread of weft's */
         CHECK_EQ(weft_scope_open(&s, WEFT_MS(2)), 0);
@@ -215,7 +199,7 @@ static void turns_main(void *arg)
         CHECK_EQ(weft_scope_close(&s), 0);
         for (int i = 0; i < 3; i++)
                 ids[i] = sync_go_waiting(thread_main, &fd);
-        leave_files();
+        turns_leave();
         for (int i = 0; i < 3; i++)
                 sched_join(ids[i]);
         CHECK_EQ(weft_close(fd), 0);
@@ -231,7 +215,7 @@ TEST(who_writes_a_file_waits_for_a_place)
 
 static void left_main(void *arg)
 {
-        CHECK_EQ(enter_files(), 0);
+        CHECK_EQ(turns_enter(), 0);
         (void)sync_go_waiting(thread_main, arg);
 }
 

@@ -2,6 +2,8 @@
  * ended by a deadline, never early and not much too late; by a cancellation; by weft_close; and not
  * by a scope that is closed.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/own.h"
@@ -220,29 +222,17 @@ static void try_each(const struct call *calls, size_t n, const struct kind *kind
         }
 }
 
-static void reads_main(void *arg)
+GO_TEST(every_read_can_be_ended)
 {
-        (void)arg;
         for (size_t i = 0; i < W_ARRAY_LEN(kinds); i++)
                 try_each(reads, W_ARRAY_LEN(reads), &kinds[i], false);
 }
 
-static void writes_main(void *arg)
+GO_TEST(every_write_can_be_ended)
 {
-        (void)arg;
         for (size_t i = 0; i < W_ARRAY_LEN(kinds); i++)
                 if (kinds[i].can_be_full)
                         try_each(writes, W_ARRAY_LEN(writes), &kinds[i], true);
-}
-
-TEST(every_read_can_be_ended)
-{
-        sched_run(reads_main, NULL);
-}
-
-TEST(every_write_can_be_ended)
-{
-        sched_run(writes_main, NULL);
 }
 
 /* ---- Short deadlines, and many --------------------------------------------------------------- */
@@ -301,19 +291,13 @@ static void race(void (*make)(int fds[2]))
         CHECK_EQ(weft_close(fds[0]), 0);
 }
 
-static void race_main(void *arg)
+/* Not a byte is lost or told twice. */
+GO_TEST(short_deadlines_lose_no_bytes)
 {
-        (void)arg;
         w_store_rlx(&n_late, 0);
         race(make_pipe);
         race(make_own_pair);
         CHECK(w_load_rlx(&n_late) > 0);
-}
-
-/* Not a byte is lost or told twice. */
-TEST(short_deadlines_lose_no_bytes)
-{
-        sched_run(race_main, NULL);
 }
 
 /* ---- Closing while others use it ------------------------------------------------------------- */

@@ -4,6 +4,9 @@
  *
  * In check some ten thousand calls; TEST_LONG=1, as `make stress` sets it: 10^7.
  *
+ * test: procs=1,2,4 timeout=600
+ * The long form takes minutes.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/own.h"
@@ -220,12 +223,11 @@ static void slot_main(void *arg)
                         sched_join(s->rounds[i].readers[k].id);
 }
 
-static void storm_main(void *arg)
+GO_TEST(nobody_sees_the_bytes_of_another_descriptor)
 {
         static struct slot slots[N_SLOTS];
         int64_t            ids[N_SLOTS];
 
-        (void)arg;
         for (uint32_t i = 0; i < N_SLOTS; i++) {
                 slots[i] = (struct slot){ .rand = test_seed() + i, .number = i };
                 ids[i] = sched_go(slot_main, &slots[i]);
@@ -234,9 +236,4 @@ static void storm_main(void *arg)
                 sched_join(ids[i]);
         CHECK(w_load_rlx(&n_bytes_seen) && w_load_rlx(&n_timeouts) && w_load_rlx(&n_closed));
         CHECK(w_load_rlx(&n_told) && w_load_rlx(&n_foreign) && w_load_rlx(&n_reused));
-}
-
-TEST(nobody_sees_the_bytes_of_another_descriptor)
-{
-        sched_run(storm_main, NULL);
 }

@@ -1,5 +1,7 @@
 /* tests/flow/net/test_listen.c - weft_listen: what it refuses, and the files of unix sockets.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/net.h"
@@ -39,12 +41,11 @@ TEST(bad_networks_and_addresses_are_refused)
         CHECK_EQ(test_resources_now().descriptors, before.descriptors);
 }
 
-static void used_main(void *arg)
+GO_TEST(an_address_in_use_is_refused)
 {
         char where[NET_TEXT], abstract[NET_TEXT];
         int  fd = net_listen("tcp", "127.0.0.1:0", where);
 
-        (void)arg;
         CHECK_EQ(weft_listen("tcp", where), -EADDRINUSE);
         net_close(fd);
         fd = weft_listen("tcp", where);         /* at once: SO_REUSEADDR */
@@ -59,25 +60,14 @@ static void used_main(void *arg)
         net_close(fd);
 }
 
-TEST(an_address_in_use_is_refused)
-{
-        sched_run(used_main, NULL);
-}
-
 static int listen_call(void *arg)
 {
         return weft_listen("tcp", arg);
 }
 
-static void cancelled_main(void *arg)
+GO_TEST(who_is_out_of_time_does_not_listen)
 {
-        (void)arg;
         CHECK_EQ(sync_call_timed(listen_call, ":0", 0), -ETIMEDOUT);
-}
-
-TEST(who_is_out_of_time_does_not_listen)
-{
-        sched_run(cancelled_main, NULL);
 }
 
 /* ---- Families -------------------------------------------------------------------------------- */
@@ -185,11 +175,10 @@ TEST(a_refused_listen_leaves_neither_descriptor_nor_file)
 
 /* ---- Files of unix sockets ------------------------------------------------------------------- */
 
-static void files_main(void *arg)
+GO_TEST(the_file_of_a_unix_socket_goes_with_it)
 {
         char path[NET_TEXT], where[NET_TEXT];
 
-        (void)arg;
         net_path(path, "file");
         int fd = net_listen("unix", path, where);
 
@@ -207,16 +196,10 @@ static void files_main(void *arg)
         CHECK_EQ(unlink(path), 0);
 }
 
-TEST(the_file_of_a_unix_socket_goes_with_it)
-{
-        sched_run(files_main, NULL);
-}
-
-static void replaced_main(void *arg)
+GO_TEST(another_file_under_that_path_stays)
 {
         char path[NET_TEXT], where[NET_TEXT];
 
-        (void)arg;
         net_path(path, "replaced");
         int old = net_listen("unix", path, where);
 
@@ -232,16 +215,10 @@ static void replaced_main(void *arg)
         net_close(old);                         /* there is nothing to remove */
 }
 
-TEST(another_file_under_that_path_stays)
-{
-        sched_run(replaced_main, NULL);
-}
-
-static void moved_main(void *arg)
+GO_TEST(a_relative_path_is_found_from_another_directory)
 {
         char path[NET_TEXT], where[NET_TEXT], was[4096];
 
-        (void)arg;
         net_path(path, "moved");
         CHECK(getcwd(was, sizeof(was)));
         CHECK_EQ(chdir("/tmp"), 0);
@@ -254,17 +231,11 @@ static void moved_main(void *arg)
         CHECK_EQ(chdir(was), 0);
 }
 
-TEST(a_relative_path_is_found_from_another_directory)
-{
-        sched_run(moved_main, NULL);
-}
-
 /* A number that had a path, closed by other code, is used for something else. */
-static void reused_main(void *arg)
+GO_TEST(a_path_is_forgotten_when_its_number_is_made_anew)
 {
         char path[NET_TEXT], where[NET_TEXT];
 
-        (void)arg;
         net_path(path, "reused");
         int fd = net_listen("unix", path, where);
 
@@ -275,11 +246,6 @@ static void reused_main(void *arg)
         net_close(next);
         CHECK(net_exists(path));
         CHECK_EQ(unlink(path), 0);
-}
-
-TEST(a_path_is_forgotten_when_its_number_is_made_anew)
-{
-        sched_run(reused_main, NULL);
 }
 
 /* Many, in several runs: records are used again, and gone at the end. */

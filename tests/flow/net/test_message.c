@@ -1,5 +1,7 @@
 /* tests/flow/net/test_message.c - datagrams, flags, and descriptors that are passed along.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/own.h"
@@ -66,13 +68,12 @@ static void answer(void *arg)
         }
 }
 
-static void udp_main(void *arg)
+GO_TEST(datagrams_come_with_an_address)
 {
         struct sockaddr_in to, own;
         int                server = make_udp(&to), client = make_udp(&own);
         int64_t            id = sched_go(answer, &server);
 
-        (void)arg;
         for (size_t i = 0; i < 20; i++) {       /* the first one is empty */
                 char               buf[100] = "0123456789abcdefghij", got[100];
                 struct sockaddr_in from;
@@ -88,11 +89,6 @@ static void udp_main(void *arg)
         CHECK_EQ(weft_close(client), 0);
 }
 
-TEST(datagrams_come_with_an_address)
-{
-        sched_run(udp_main, NULL);
-}
-
 static void read_dgram(void *arg)
 {
         char buf[10];
@@ -100,12 +96,11 @@ static void read_dgram(void *arg)
         CHECK_EQ(weft_read(*(int *)arg, buf, sizeof(buf)), 0);
 }
 
-static void borders_main(void *arg)
+GO_TEST(datagrams_stay_apart)
 {
         int  fds[2];
         char buf[10];
 
-        (void)arg;
         make_sockets(fds, SOCK_DGRAM);
         CHECK_EQ(send_some(fds[1], "abc", 3, 0), 3);
         CHECK_EQ(send_some(fds[1], "defg", 4, 0), 4);
@@ -119,11 +114,6 @@ static void borders_main(void *arg)
         CHECK_EQ(weft_writev(fds[1], (struct iovec[]){ { buf, 0 } }, 1), 0);
         CHECK_EQ(recv_some(fds[0], buf, 1, MSG_DONTWAIT), -EAGAIN);
         close_both(fds);
-}
-
-TEST(datagrams_stay_apart)
-{
-        sched_run(borders_main, NULL);
 }
 
 /* A receiver without room: the poller knows only of the sender's. */
@@ -183,13 +173,12 @@ static void use_full(struct full *f, int to)
 }
 
 /* One of the program's, and one of weft's own. */
-static void full_main(void *arg)
+GO_TEST(who_sends_to_a_full_receiver_does_not_spin)
 {
         struct full f;
         char        name[64];
         int         to = make_unixgram(&f);
 
-        (void)arg;
         f.from = socket(AF_UNIX, SOCK_DGRAM, 0);
         use_full(&f, to);
         to = make_unixgram(&f);
@@ -197,11 +186,6 @@ static void full_main(void *arg)
         f.from = weft_listen_packet("unixgram", name);
         CHECK(f.from >= 0);
         use_full(&f, to);
-}
-
-TEST(who_sends_to_a_full_receiver_does_not_spin)
-{
-        sched_run(full_main, NULL);
 }
 
 /* ---- Flags ----------------------------------------------------------------------------------- */
@@ -218,14 +202,13 @@ static void send_slowly(void *arg)
         CHECK_EQ(weft_close(fd), 0);
 }
 
-static void waitall_main(void *arg)
+GO_TEST(waitall_fills_the_buffers)
 {
         int          fds[2];
         char         a[7], b[30], c[60];
         struct iovec v[] = { { a, 7 }, { b, 30 }, { NULL, 0 }, { c, 43 } };
         struct msghdr msg = { .msg_iov = v, .msg_iovlen = 4 };
 
-        (void)arg;
         make_sockets(fds, SOCK_STREAM);
         int64_t id = sched_go(send_slowly, &fds[1]);
 
@@ -242,17 +225,11 @@ static void waitall_main(void *arg)
         CHECK_EQ(weft_close(fds[0]), 0);
 }
 
-TEST(waitall_fills_the_buffers)
-{
-        sched_run(waitall_main, NULL);
-}
-
-static void flags_main(void *arg)
+GO_TEST(flags_mean_what_they_say)
 {
         int  fds[2];
         char buf[10], big[1000] = { 0 };
 
-        (void)arg;
         make_sockets(fds, SOCK_STREAM);
         CHECK_EQ(recv_some(fds[0], buf, 1, MSG_DONTWAIT), -EAGAIN);
         CHECK_EQ(send_some(fds[1], "abcd", 4, 0), 4);
@@ -273,11 +250,6 @@ static void flags_main(void *arg)
         close_both(fds);
 }
 
-TEST(flags_mean_what_they_say)
-{
-        sched_run(flags_main, NULL);
-}
-
 enum { BIG = 600000 };
 
 static void send_big(void *arg)
@@ -289,13 +261,12 @@ static void send_big(void *arg)
         free(buf);
 }
 
-static void big_main(void *arg)
+GO_TEST(a_stream_takes_all_that_is_sent)
 {
         int     fds[2];
         char    buf[5000];
         ssize_t n, total = 0;
 
-        (void)arg;
         make_sockets(fds, SOCK_STREAM);
         int64_t id = sched_go(send_big, &fds[1]);
 
@@ -305,11 +276,6 @@ static void big_main(void *arg)
         CHECK_EQ(total, BIG);
         sched_join(id);
         CHECK_EQ(weft_close(fds[0]), 0);
-}
-
-TEST(a_stream_takes_all_that_is_sent)
-{
-        sched_run(big_main, NULL);
 }
 
 /* ---- Descriptors that are passed ------------------------------------------------------------- */
@@ -414,16 +380,10 @@ static void pass_all(bool own)
         CHECK_EQ(weft_close(fds[0]), 0);
 }
 
-static void pass_main(void *arg)
+GO_TEST(a_passed_descriptor_arrives_once)
 {
-        (void)arg;
         pass_all(false);
         pass_all(true);
-}
-
-TEST(a_passed_descriptor_arrives_once)
-{
-        sched_run(pass_main, NULL);
 }
 
 static void stop_behind(bool own)
@@ -446,14 +406,8 @@ static void stop_behind(bool own)
         close_both(fds);
 }
 
-static void cloexec_main(void *arg)
+GO_TEST(waitall_stops_behind_a_passed_descriptor)
 {
-        (void)arg;
         stop_behind(false);
         stop_behind(true);
-}
-
-TEST(waitall_stops_behind_a_passed_descriptor)
-{
-        sched_run(cloexec_main, NULL);
 }

@@ -1,6 +1,9 @@
 /* tests/flow/net/test_pipe.c - reading, writing and closing pipes and sockets that others have
  * made.
  *
+ * test: procs=1,2,4 libs=util
+ * The library is for openpty.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/nowait.h"
@@ -83,40 +86,27 @@ static void transfer(struct ends *e)
         sched_join(reader);
 }
 
-static void pipe_main(void *arg)
+GO_TEST(bytes_go_through_a_pipe_that_would_block)
 {
         struct ends e = { .n = (uint32_t)test_scale(400000) };
 
-        (void)arg;
         make_pipe(e.fds);
         transfer(&e);
 }
 
-TEST(bytes_go_through_a_pipe_that_would_block)
-{
-        sched_run(pipe_main, NULL);
-}
-
-static void socket_main(void *arg)
+GO_TEST(bytes_go_through_a_socket)
 {
         struct ends e = { .n = (uint32_t)test_scale(400000) };
 
-        (void)arg;
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, e.fds), 0);
         transfer(&e);
 }
 
-TEST(bytes_go_through_a_socket)
-{
-        sched_run(socket_main, NULL);
-}
-
-static void thread_main(void *arg)
+GO_TEST(threads_read_and_write_too)
 {
         struct ends        e = { .n = (uint32_t)test_scale(100000) };
         struct sync_thread reader;
 
-        (void)arg;
         make_pipe(e.fds);
         sync_thread_start(&reader, read_counted, &e);
         sched_join(sched_go(write_counted, &e));
@@ -128,11 +118,6 @@ static void thread_main(void *arg)
         sync_thread_start(&writer, write_counted, &e);
         sched_join(id);
         sync_thread_join(&writer);
-}
-
-TEST(threads_read_and_write_too)
-{
-        sched_run(thread_main, NULL);
 }
 
 /* ---- Many ------------------------------------------------------------------------------------ */
@@ -209,14 +194,13 @@ static void read_bytes(void *arg)
 }
 
 /* Each byte wakes one of them; none is left in the pipe, none of them is left behind. */
-static void readers_main(void *arg)
+GO_TEST(many_read_one_pipe)
 {
         enum { N = 20, BYTES = 1000 };
         int     fds[2];
         int64_t ids[N];
         char    bytes[7] = { 0 };
 
-        (void)arg;
         make_pipe(fds);
         w_store_rlx(&n_read, 0);
         for (int i = 0; i < N; i++)
@@ -238,11 +222,6 @@ static void readers_main(void *arg)
         CHECK_EQ(weft_close(fds[0]), 0);
 }
 
-TEST(many_read_one_pipe)
-{
-        sched_run(readers_main, NULL);
-}
-
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
 static void expect_ebadf(void *arg)
@@ -252,12 +231,11 @@ static void expect_ebadf(void *arg)
         CHECK_EQ(weft_read(*(int *)arg, &c, 1), -EBADF);
 }
 
-static void close_main(void *arg)
+GO_TEST(close_ends_the_waits_and_frees_the_number)
 {
         int     fds[2];
         int64_t ids[3];
 
-        (void)arg;
         make_pipe(fds);
         sync_renumber(&fds[0], SYNC_OWN_NUMBER);
         for (int i = 0; i < 3; i++)
@@ -271,19 +249,13 @@ static void close_main(void *arg)
         CHECK_EQ(weft_close(fds[1]), 0);
 }
 
-TEST(close_ends_the_waits_and_frees_the_number)
-{
-        sched_run(close_main, NULL);
-}
-
 /* The number belongs to another file, and somebody else has closed the old one: who waited for it
  * is told as soon as anybody waits for the new one, and never sees its bytes. */
-static void reuse_main(void *arg)
+GO_TEST(a_number_that_others_use_again_is_another_file)
 {
         int  old[2], fresh[2], keep;
         char c;
 
-        (void)arg;
         make_pipe(old);
         sync_renumber(&old[0], SYNC_OWN_NUMBER);
         keep = dup(old[0]);             /* the kernel goes on telling of it */
@@ -308,11 +280,6 @@ static void reuse_main(void *arg)
         CHECK_EQ(weft_close(keep), 0);
         CHECK_EQ(weft_close(fresh[0]), 0);
         CHECK_EQ(weft_close(old[1]), 0);
-}
-
-TEST(a_number_that_others_use_again_is_another_file)
-{
-        sched_run(reuse_main, NULL);
 }
 
 static int read_in_scope(int fd, int64_t timeout)
@@ -415,16 +382,15 @@ static void bad_main(void *arg)
 /* Without, who reads from the wrong end is not told so, but waits. */
 TEST(bad_descriptors_are_refused)
 {
-        skip_without_nowait();
+        nowait_need();
         sched_run(bad_main, NULL);
 }
 
-static void file_main(void *arg)
+GO_TEST(files_are_read_and_written)
 {
         FILE *file = tmpfile();
         char  buf[8] = { 0 };
 
-        (void)arg;
         CHECK(file);
         CHECK_EQ(weft_write(fileno(file), "weft", 4), 4);
         CHECK_EQ(lseek(fileno(file), 0, SEEK_SET), 0);
@@ -432,11 +398,6 @@ static void file_main(void *arg)
         CHECK_EQ(memcmp(buf, "weft", 4), 0);
         CHECK_EQ(weft_read(fileno(file), buf, sizeof(buf)), 0);
         fclose(file);
-}
-
-TEST(files_are_read_and_written)
-{
-        sched_run(file_main, NULL);
 }
 
 static void read_line(void *arg)
@@ -447,11 +408,10 @@ static void read_line(void *arg)
         CHECK_EQ(memcmp(buf, "hi\n", 3), 0);
 }
 
-static void terminal_main(void *arg)
+GO_TEST(a_terminal_is_read)
 {
         int master, slave;
 
-        (void)arg;
         if (openpty(&master, &slave, NULL, NULL, NULL) != 0)
                 test_skip("no terminal to be had");
         int64_t id = sync_go_waiting(read_line, &slave);
@@ -462,17 +422,11 @@ static void terminal_main(void *arg)
         CHECK_EQ(weft_close(master), 0);
 }
 
-TEST(a_terminal_is_read)
-{
-        sched_run(terminal_main, NULL);
-}
-
-static void sigpipe_main(void *arg)
+GO_TEST(nobody_is_killed_by_sigpipe)
 {
         sigset_t pending;
         int      fds[2];
 
-        (void)arg;
         make_pipe(fds);
         CHECK_EQ(close(fds[0]), 0);
         CHECK_EQ(weft_write(fds[1], "x", 1), -EPIPE);
@@ -483,9 +437,4 @@ static void sigpipe_main(void *arg)
         CHECK_EQ(close(fds[0]), 0);
         CHECK_EQ(weft_write(fds[1], "x", 1), -EPIPE);
         CHECK_EQ(weft_close(fds[1]), 0);
-}
-
-TEST(nobody_is_killed_by_sigpipe)
-{
-        sched_run(sigpipe_main, NULL);
 }

@@ -1,5 +1,7 @@
 /* tests/flow/net/test_resolve.c - weft_getaddrinfo: answers, errors, and those who do not wait.
  *
+ * test: procs=1,2,4 sources=lib/extra/fake_names.c
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/extra/fake_names.h"
@@ -18,13 +20,12 @@ static int ask(void *arg)
 
 /* ---- Answers --------------------------------------------------------------------------------- */
 
-static void answers_main(void *arg)
+GO_TEST(answers_are_those_of_the_c_library)
 {
         struct addrinfo  hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM,
                                    .ai_flags = AI_NUMERICHOST };
         struct addrinfo *res = NULL;
 
-        (void)arg;
         CHECK_EQ(weft_getaddrinfo("127.0.0.2", "80", &hints, &res), 0);
         struct sockaddr_in *in = (void *)res->ai_addr;
 
@@ -39,11 +40,6 @@ static void answers_main(void *arg)
         CHECK(res->ai_family == AF_INET && res->ai_next->ai_family == AF_INET6);
         freeaddrinfo(res);
         fake_await_none();
-}
-
-TEST(answers_are_those_of_the_c_library)
-{
-        sched_run(answers_main, NULL);
 }
 
 static void errors_main(void *arg)
@@ -77,12 +73,11 @@ TEST(errors_are_those_of_the_c_library)
 
 /* ---- Who does not wait ----------------------------------------------------------------------- */
 
-static void hurry_main(void *arg)
+GO_TEST(who_leaves_does_not_wait_for_the_answer)
 {
-        (void)arg;
         fake_names(1, INADDR_LOOPBACK, 0, 0);
         CHECK_EQ(sync_call_timed(ask, "list.fake", 0), EAI_CANCELED);
-        CHECK_EQ(w_load_rlx(&n_fake_calls), 0);
+        CHECK_EQ(w_load_rlx(&fake_n_calls), 0);
         CHECK_EQ(sync_call_timed(ask, "slow.fake", 1000000), EAI_CANCELED);
         CHECK_EQ(sync_call_cancelled(ask, "slow.fake"), EAI_CANCELED);
         weft_scope s;
@@ -92,12 +87,7 @@ static void hurry_main(void *arg)
         CHECK_EQ(weft_cancelled(), -ETIMEDOUT);
         CHECK_EQ(weft_scope_close(&s), 0);
         fake_await_none();              /* late answers were freed */
-        CHECK(w_load_rlx(&n_fake_calls) <= 3);  /* fewer: it was left before it was asked */
-}
-
-TEST(who_leaves_does_not_wait_for_the_answer)
-{
-        sched_run(hurry_main, NULL);
+        CHECK(w_load_rlx(&fake_n_calls) <= 3);  /* fewer: it was left before it was asked */
 }
 
 static void thread_asks(void *arg)
@@ -141,22 +131,16 @@ static void ask_hurriedly(void *arg)
         CHECK_MSG(rc == 0 || rc == EAI_CANCELED, "%d", rc);
 }
 
-static void many_main(void *arg)
+GO_TEST(so_many_ask_at_once)
 {
-        (void)arg;
         fake_names(1, INADDR_LOOPBACK, 0, 0);
         sync_together(150, ask_brief, NULL);
-        CHECK_EQ(w_load_rlx(&n_fake_calls), 150);
-        CHECK_MSG(w_load_rlx(&most_fake_running) <= LOOKUPS_MAX, "%u at once",
-                  w_load_rlx(&most_fake_running));
+        CHECK_EQ(w_load_rlx(&fake_n_calls), 150);
+        CHECK_MSG(w_load_rlx(&fake_most_running) <= LOOKUPS_MAX, "%u at once",
+                  w_load_rlx(&fake_most_running));
         sync_together(200, ask_hurriedly, NULL);        /* some leave while they stand in line */
-        CHECK(w_load_rlx(&most_fake_running) <= LOOKUPS_MAX);
+        CHECK(w_load_rlx(&fake_most_running) <= LOOKUPS_MAX);
         fake_await_none();
-}
-
-TEST(so_many_ask_at_once)
-{
-        sched_run(many_main, NULL);
 }
 
 static void ask_name(void *arg)
@@ -183,35 +167,29 @@ static int ask_list(void *arg)
 
 /* Of all that may ask at once only one becomes free: that one asks for those in line. Some of them
  * have left. */
-static void order_main(void *arg)
+GO_TEST(those_in_line_are_asked_for_in_order)
 {
         int64_t ids[LOOKUPS_MAX + N_IN_LINE];
         int     n = 0;
 
-        (void)arg;
         fake_names(1, INADDR_LOOPBACK, 0, 0);
         for (; n < LOOKUPS_MAX; n++)
                 ids[n] = sched_go(ask_name, n ? "slow.fake" : "gate.fake");
-        sched_await(&n_fake_calls, LOOKUPS_MAX);
+        sched_await(&fake_n_calls, LOOKUPS_MAX);
         for (uintptr_t i = 0; i < N_IN_LINE; i++) {
                 ids[n++] = sync_go_waiting(ask_in_line, (void *)i);
                 if (i % 4 == 0)
                         CHECK_EQ(sync_call_timed(ask_list, NULL, 100000), EAI_CANCELED);
         }
-        CHECK_EQ(w_load_rlx(&n_fake_calls), LOOKUPS_MAX);
+        CHECK_EQ(w_load_rlx(&fake_n_calls), LOOKUPS_MAX);
         w_store_rel(&fake_gate_open, 1);
         sched_join(ids[0]);
         for (int i = LOOKUPS_MAX; i < n; i++)
                 sched_join(ids[i]);
-        CHECK_EQ(w_load_rlx(&n_fake_calls), LOOKUPS_MAX + N_IN_LINE);
+        CHECK_EQ(w_load_rlx(&fake_n_calls), LOOKUPS_MAX + N_IN_LINE);
         for (uint32_t i = 0; i < N_IN_LINE; i++)
                 CHECK_EQ(w_load_rlx(&fake_asked[LOOKUPS_MAX + i]), i);
         fake_await_none();
-}
-
-TEST(those_in_line_are_asked_for_in_order)
-{
-        sched_run(order_main, NULL);
 }
 
 /* The run ends: what was found and not fetched is freed, who asks is left behind. */
@@ -227,7 +205,7 @@ static void ends_main(void *arg)
         fake_names(1, INADDR_LOOPBACK, 0, 0);
         for (int i = 0; i < 3; i++)
                 (void)sched_go(ask_slowly, NULL);
-        sched_await(&n_fake_calls, 3);
+        sched_await(&fake_n_calls, 3);
 }
 
 TEST(a_run_ends_while_somebody_asks)
@@ -235,8 +213,8 @@ TEST(a_run_ends_while_somebody_asks)
         weft_config cfg = { .shutdown_ms = 300000 };    /* they come back while it waits */
 
         CHECK_EQ(weft_run_with(&cfg, ends_main, NULL), 0);
-        CHECK_EQ(w_load_rlx(&n_fake_running), 0);
-        CHECK_EQ(w_load_rlx(&n_fake_lists), 0);
+        CHECK_EQ(w_load_rlx(&fake_n_running), 0);
+        CHECK_EQ(w_load_rlx(&fake_n_lists), 0);
         sched_run(threads_main, NULL);
 }
 

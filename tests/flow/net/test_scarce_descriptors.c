@@ -5,6 +5,9 @@
  * The clients are a process of its own, without weft. In check a few rounds; TEST_LONG=1, as `make
  * stress` sets it: 300.
  *
+ * test: procs=1,2,4 timeout=600
+ * The long form takes minutes.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/net.h"

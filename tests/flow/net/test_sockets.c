@@ -1,5 +1,7 @@
 /* tests/flow/net/test_sockets.c - listening, accepting and dialling on every network.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/net.h"
@@ -81,11 +83,10 @@ static void echo_over(const char *net, const char *addr, const char *dial_net)
         net_close(both[0]);
 }
 
-static void echo_main(void *arg)
+GO_TEST(streams_echo_on_every_network)
 {
         char path[NET_TEXT], abstract[NET_TEXT];
 
-        (void)arg;
         net_path(path, "echo");
         snprintf(abstract, sizeof(abstract), "@weft-test-%ld", (long)getpid());
         echo_over("tcp", "127.0.0.1:0", "tcp");
@@ -103,11 +104,6 @@ static void echo_main(void *arg)
         echo_over("tcp", ":0", "tcp6");
 }
 
-TEST(streams_echo_on_every_network)
-{
-        sched_run(echo_main, NULL);
-}
-
 /* ---- Much, and edges ------------------------------------------------------------------------- */
 
 static int connected(int fds[2])
@@ -121,13 +117,12 @@ static int connected(int fds[2])
         return listener;
 }
 
-static void stress_main(void *arg)
+GO_TEST(ten_thousand_round_trips_on_one_connection)
 {
         char sent[512], got[sizeof(sent)];
         int  fds[2], listener = connected(fds);
         long n = test_scale(10000);
 
-        (void)arg;
         int64_t id = sched_go(serve, (void *)(intptr_t)fds[1]);
 
         for (long i = 0; i < n; i++) {
@@ -141,11 +136,6 @@ static void stress_main(void *arg)
         net_close(listener);
 }
 
-TEST(ten_thousand_round_trips_on_one_connection)
-{
-        sched_run(stress_main, NULL);
-}
-
 static void read_end(void *arg)
 {
         char c;
@@ -154,12 +144,11 @@ static void read_end(void *arg)
 }
 
 /* Half of a connection is closed, under somebody who waits too; no bytes are asked for. */
-static void halves_main(void *arg)
+GO_TEST(halves_of_a_connection_are_closed)
 {
         int  fds[2], listener = connected(fds);
         char c;
 
-        (void)arg;
         CHECK_EQ(weft_read(fds[0], &c, 0), 0);          /* there is nothing, and it does not wait */
         CHECK_EQ(weft_write(fds[0], &c, 0), 0);
         int64_t id = sync_go_waiting(read_end, &fds[0]);
@@ -176,11 +165,6 @@ static void halves_main(void *arg)
         net_close(fds[0]);
         net_close(fds[1]);
         net_close(listener);
-}
-
-TEST(halves_of_a_connection_are_closed)
-{
-        sched_run(halves_main, NULL);
 }
 
 static void copy_all(void *arg)
@@ -207,12 +191,11 @@ static void write_and_close(void *arg)
 }
 
 /* The pipe is of other code, and waits. */
-static void copy_main(void *arg)
+GO_TEST(a_pipe_is_copied_into_a_connection)
 {
         static uint8_t got[sizeof(bytes) + 1];
         int            fds[2], tubes[2], listener = connected(fds);
 
-        (void)arg;
         for (size_t i = 0; i < sizeof(bytes); i++)
                 bytes[i] = (uint8_t)(i * 7 + i / 256);
         CHECK_EQ(pipe(tubes), 0);
@@ -225,11 +208,6 @@ static void copy_main(void *arg)
         sched_join(writer);
         net_close(fds[1]);
         net_close(listener);
-}
-
-TEST(a_pipe_is_copied_into_a_connection)
-{
-        sched_run(copy_main, NULL);
 }
 
 /* ---- Many ------------------------------------------------------------------------------------ */
@@ -298,11 +276,10 @@ static void packets_over(const char *net, const char *addr)
         net_close(receiver);
 }
 
-static void packets_main(void *arg)
+GO_TEST(packets_go_over_every_network)
 {
         char path[NET_TEXT], abstract[NET_TEXT];
 
-        (void)arg;
         net_path(path, "packets");
         snprintf(abstract, sizeof(abstract), "@weft-packets-%ld", (long)getpid());
         packets_over("udp", "127.0.0.1:0");
@@ -316,11 +293,6 @@ static void packets_main(void *arg)
         packets_over("udp6", "[::1]:0");
 }
 
-TEST(packets_go_over_every_network)
-{
-        sched_run(packets_main, NULL);
-}
-
 /* ---- Threads of the program ------------------------------------------------------------------ */
 
 static void thread_accepts(void *arg)
@@ -331,12 +303,11 @@ static void thread_accepts(void *arg)
         serve((void *)(intptr_t)fd);
 }
 
-static void threads_main(void *arg)
+GO_TEST(threads_that_are_not_wefts_accept_and_dial)
 {
         struct sync_thread threads[2];
         int                listener = net_listen("tcp", "127.0.0.1:0", many_where);
 
-        (void)arg;
         sync_thread_start(&threads[0], thread_accepts, &listener);
         dial_and_echo(NULL);
         sync_thread_join(&threads[0]);
@@ -348,20 +319,15 @@ static void threads_main(void *arg)
         net_close(listener);
 }
 
-TEST(threads_that_are_not_wefts_accept_and_dial)
-{
-        sched_run(threads_main, NULL);
-}
-
 /* ---- The other end is gone ------------------------------------------------------------------- */
 
-static void gone_main(void *arg)
+/* SIGPIPE would end the test. */
+GO_TEST(writing_to_nobody_is_an_error_and_no_signal)
 {
         char    where[NET_TEXT];
         int     listener = net_listen("tcp", "127.0.0.1:0", where), fd = weft_dial("tcp", where);
         ssize_t rc = 0;
 
-        (void)arg;
         CHECK(fd >= 0);
         net_close(weft_accept(listener));
         for (int i = 0; i < 1000 && rc >= 0; i++) {
@@ -372,12 +338,6 @@ static void gone_main(void *arg)
         CHECK_EQ(weft_write(fd, "x", 1), -EPIPE);
         net_close(fd);
         net_close(listener);
-}
-
-/* SIGPIPE would end the test. */
-TEST(writing_to_nobody_is_an_error_and_no_signal)
-{
-        sched_run(gone_main, NULL);
 }
 
 TEST(without_a_runtime_there_are_no_sockets)

@@ -1,5 +1,7 @@
 /* tests/flow/net/test_transfer.c - all of it or as much as there is, several buffers, kept errors.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/nowait.h"
@@ -83,13 +85,12 @@ TEST(all_bytes_go_through_a_socket)
         sched_run(whole_main, NULL);
 }
 
-static void threads_main(void *arg)
+GO_TEST(a_thread_writes_all_bytes)
 {
         int                fds[2];
         struct sync_thread t;
         uint8_t           *buf = malloc(BIG);
 
-        (void)arg;
         make_pair(fds, true);
         sync_thread_start(&t, write_big, &fds[1]);
         CHECK_EQ(weft_read_full(fds[0], buf, BIG), BIG);
@@ -97,11 +98,6 @@ static void threads_main(void *arg)
         sync_thread_join(&t);
         CHECK_EQ(weft_close(fds[0]), 0);
         free(buf);
-}
-
-TEST(a_thread_writes_all_bytes)
-{
-        sched_run(threads_main, NULL);
 }
 
 static void bad_main(void *arg)
@@ -128,7 +124,7 @@ static void bad_main(void *arg)
 /* Without, who reads from the wrong end is not told so, but waits. */
 TEST(bad_arguments_are_refused)
 {
-        skip_without_nowait();
+        nowait_need();
         sched_run(bad_main, NULL);
 }
 
@@ -173,22 +169,16 @@ static void read_vector(void *arg)
         CHECK(a[0] == 'x' && a[1] == 'y' && b[0] == 'z');
 }
 
-static void vector_wait_main(void *arg)
+GO_TEST(who_scatters_waits)
 {
         int fds[2];
 
-        (void)arg;
         make_pair(fds, true);
         int64_t id = sync_go_waiting(read_vector, &fds[0]);
 
         CHECK_EQ(weft_write_all(fds[1], "xyz", 3), 3);
         sched_join(id);
         close_both(fds);
-}
-
-TEST(who_scatters_waits)
-{
-        sched_run(vector_wait_main, NULL);
 }
 
 /* ---- Errors that come late ------------------------------------------------------------------- */
@@ -267,38 +257,26 @@ static int half_read(void)
         return half_read_by(read_ten);
 }
 
-static void kept_main(void *arg)
+GO_TEST(an_error_behind_bytes_comes_with_the_next_call)
 {
         int  fd = half_read();
         char c;
 
-        (void)arg;
         CHECK_EQ(weft_write(fd, "x", 1), -EPIPE);               /* that is another direction */
         CHECK_EQ(weft_read(fd, &c, 1), -ECONNRESET);
         CHECK_EQ(weft_read(fd, &c, 1), 0);
         CHECK_EQ(weft_close(fd), 0);
 }
 
-TEST(an_error_behind_bytes_comes_with_the_next_call)
-{
-        sched_run(kept_main, NULL);
-}
-
-static void waitall_main(void *arg)
+/* As in the kernel, where one call does it all. */
+GO_TEST(an_error_behind_a_part_of_a_message_comes_with_the_next_call)
 {
         int  fd = half_read_by(receive_ten);
         char c;
 
-        (void)arg;
         CHECK_EQ(weft_recvfrom(fd, &c, 1, 0, NULL, NULL), -ECONNRESET);
         CHECK_EQ(weft_recvfrom(fd, &c, 1, 0, NULL, NULL), 0);
         CHECK_EQ(weft_close(fd), 0);
-}
-
-/* As in the kernel, where one call does it all. */
-TEST(an_error_behind_a_part_of_a_message_comes_with_the_next_call)
-{
-        sched_run(waitall_main, NULL);
 }
 
 static void reuse_main(void *closer)
@@ -325,14 +303,13 @@ TEST(a_kept_error_does_not_hit_the_next_file)
         sched_run(reuse_main, NULL);
 }
 
-static void scope_main(void *arg)
+GO_TEST(a_deadline_behind_bytes_is_not_kept)
 {
         int        fds[2];
         char       buf[10];
         weft_scope s;
         ssize_t    got = -ETIMEDOUT;
 
-        (void)arg;
         make_pair(fds, true);
         CHECK_EQ(weft_write_all(fds[1], "abc", 3), 3);
         for (int64_t ns = WEFT_MS(3); got == -ETIMEDOUT; ns *= 2) {     /* if that was too short */
@@ -347,17 +324,11 @@ static void scope_main(void *arg)
         close_both(fds);
 }
 
-TEST(a_deadline_behind_bytes_is_not_kept)
-{
-        sched_run(scope_main, NULL);
-}
-
-static void closed_main(void *arg)
+GO_TEST(a_close_behind_bytes)
 {
         int              fds[2], left = 1;
         struct full_read r;
 
-        (void)arg;
         make_pair(fds, true);
         r.fd = fds[0];
         int64_t id = sync_go_waiting(read_ten, &r);
@@ -375,19 +346,13 @@ static void closed_main(void *arg)
         CHECK_EQ(weft_close(fds[1]), 0);
 }
 
-TEST(a_close_behind_bytes)
-{
-        sched_run(closed_main, NULL);
-}
-
 /* ---- Packets --------------------------------------------------------------------------------- */
 
-static void packet_main(void *arg)
+GO_TEST(packets_of_a_pipe_stay_apart)
 {
         int  fds[2];
         char buf[10];
 
-        (void)arg;
         CHECK_EQ(pipe2(fds, O_DIRECT), 0);
         CHECK_EQ(weft_write(fds[1], "abcdef", 6), 6);
         CHECK_EQ(weft_write(fds[1], "gh", 2), 2);
@@ -400,9 +365,4 @@ static void packet_main(void *arg)
         CHECK_EQ(weft_write(fds[1], "xyz", 3), 3);
         sched_join(id);
         close_both(fds);
-}
-
-TEST(packets_of_a_pipe_stay_apart)
-{
-        sched_run(packet_main, NULL);
 }

@@ -1,6 +1,9 @@
 /* tests/flow/net/test_tty.c - terminals that block: what is full, and what gives up, ends as it
  * should.
  *
+ * test: procs=1,2,4 libs=util
+ * The library is for openpty.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
@@ -204,11 +207,10 @@ static void read_two(void *arg)
 }
 
 /* It would have to be asked again and again. */
-static void nonblocking_main(void *arg)
+GO_TEST(a_terminal_that_gives_up_and_does_not_wait_is_waited_for)
 {
         int fds[2];
 
-        (void)arg;
         open_terminal(fds);
         set_vtime(fds[1], 1);
         CHECK_EQ(fcntl(fds[1], F_SETFL, fcntl(fds[1], F_GETFL) | O_NONBLOCK), 0);
@@ -217,11 +219,6 @@ static void nonblocking_main(void *arg)
         CHECK_EQ(weft_write(fds[0], "ab", 2), 2);
         sched_join(id);
         close_both(fds);
-}
-
-TEST(a_terminal_that_gives_up_and_does_not_wait_is_waited_for)
-{
-        sched_run(nonblocking_main, NULL);
 }
 
 /* ---- Several at one end ---------------------------------------------------------------------- */
@@ -269,17 +266,11 @@ static void race_once(void)
         CHECK_EQ(weft_close(fds[0]), 0);
 }
 
-static void race_main(void *arg)
+/* And nobody takes what was not there when it looked. */
+GO_TEST(close_reaches_who_was_not_the_quickest_to_read_a_terminal)
 {
-        (void)arg;
         for (uint32_t i = 0; i < sched_scale(300); i++)
                 race_once();
-}
-
-/* And nobody takes what was not there when it looked. */
-TEST(close_reaches_who_was_not_the_quickest_to_read_a_terminal)
-{
-        sched_run(race_main, NULL);
 }
 
 static void read_hurriedly(void *arg)
@@ -342,12 +333,11 @@ static void write_to_master(void *arg)
         CHECK_EQ(weft_write_all(*(int *)arg, much, sizeof(much)), MUCH);
 }
 
-static void both_ways_main(void *arg)
+GO_TEST(who_writes_to_a_terminal_and_waits_keeps_nobody_from_reading)
 {
         static char got[MUCH];
         int         fds[2];
 
-        (void)arg;
         open_terminal(fds);
         int64_t id = sched_go(write_to_master, &fds[0]);
 
@@ -358,9 +348,4 @@ static void both_ways_main(void *arg)
         CHECK_EQ(weft_read_full(fds[1], got, MUCH - 1), MUCH - 1);
         sched_join(id);
         close_both(fds);
-}
-
-TEST(who_writes_to_a_terminal_and_waits_keeps_nobody_from_reading)
-{
-        sched_run(both_ways_main, NULL);
 }

@@ -1,6 +1,8 @@
 /* tests/flow/net/test_wait_fd.c - weft_wait_fd, who polls when, and what that has to do with
  * timers.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/own.h"
@@ -18,11 +20,10 @@ static void expect_in(void *arg)
         CHECK_EQ(weft_wait_fd(*(int *)arg, POLLIN), POLLIN);
 }
 
-static void events_main(void *arg)
+GO_TEST(wait_fd_says_what_poll_would)
 {
         int fds[2];
 
-        (void)arg;
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
         CHECK_EQ(weft_wait_fd(fds[0], POLLOUT), POLLOUT);
         CHECK_EQ(weft_wait_fd(fds[0], POLLIN | POLLOUT), POLLOUT);
@@ -42,11 +43,6 @@ static void events_main(void *arg)
         CHECK_EQ(weft_wait_fd(-1, POLLIN), -EBADF);
 }
 
-TEST(wait_fd_says_what_poll_would)
-{
-        sched_run(events_main, NULL);
-}
-
 static void expect_hup(void *arg)
 {
         CHECK_EQ(weft_wait_fd(*(int *)arg, 0), POLLHUP);
@@ -57,13 +53,12 @@ static void expect_ebadf(void *arg)
         CHECK_EQ(weft_wait_fd(*(int *)arg, POLLIN), -EBADF);
 }
 
-static void ends_main(void *arg)
+GO_TEST(wait_fd_hears_of_errors_and_of_the_end)
 {
         int     fds[2];
         FILE   *file = tmpfile();
         int64_t id;
 
-        (void)arg;
         CHECK(file);
         CHECK_EQ(weft_wait_fd(fileno(file), POLLIN), POLLIN);
         CHECK_EQ(weft_wait_fd(fileno(file), POLLPRI), -EPERM);
@@ -80,17 +75,11 @@ static void ends_main(void *arg)
         CHECK_EQ(weft_close(fds[1]), 0);
 }
 
-TEST(wait_fd_hears_of_errors_and_of_the_end)
-{
-        sched_run(ends_main, NULL);
-}
-
-static void show_main(void *arg)
+GO_TEST(waits_are_counted_and_pass_the_checks)
 {
         int          fds[2];
         weft_stats_t st = { .size = sizeof(st) };
 
-        (void)arg;
         CHECK_EQ(pipe(fds), 0);
         CHECK(!w_netpoll_is_waited_for());
         int64_t id = sync_go_waiting(expect_in, &fds[0]);
@@ -105,11 +94,6 @@ static void show_main(void *arg)
         CHECK(!w_netpoll_is_waited_for());
         CHECK_EQ(weft_close(fds[0]), 0);
         CHECK_EQ(weft_close(fds[1]), 0);
-}
-
-TEST(waits_are_counted_and_pass_the_checks)
-{
-        sched_run(show_main, NULL);
 }
 
 /* Each way of waiting, and each way in which that ends. */
@@ -173,19 +157,13 @@ static void count_off(int (*wait)(void *fd), bool own)
         CHECK_EQ(weft_close(w.fds[1]), 0);
 }
 
-static void count_main(void *arg)
+GO_TEST(waits_that_have_ended_are_counted_off)
 {
-        (void)arg;
         for (int own = 0; own < 2; own++) {
                 count_off(wait_by_read, own);
                 count_off(wait_by_poll, own);
                 count_off(wait_by_select, own);
         }
-}
-
-TEST(waits_that_have_ended_are_counted_off)
-{
-        sched_run(count_main, NULL);
 }
 
 /* ---- Everybody sleeps ------------------------------------------------------------------------ */
@@ -204,11 +182,10 @@ static void write_later(void *arg)
 }
 
 /* Goroutine 1 waits, and with it all threads of weft's: no deadlock, and it is woken. */
-static void alone_main(void *arg)
+GO_TEST(who_is_alone_is_woken)
 {
         int fds[2];
 
-        (void)arg;
         CHECK_EQ(pipe(fds), 0);
         for (int i = 0; i < 30; i++) {
                 struct sync_thread t;
@@ -223,29 +200,18 @@ static void alone_main(void *arg)
         CHECK_EQ(weft_close(fds[1]), 0);
 }
 
-TEST(who_is_alone_is_woken)
-{
-        sched_run(alone_main, NULL);
-}
-
 /* No thread is left but weft's, and no timer of weft's: the kernel's own wakes it. */
-static void kernel_main(void *arg)
+GO_TEST(to_wait_for_the_kernel_is_no_deadlock)
 {
         struct itimerspec soon = { .it_value.tv_nsec = 30000000 };
         uint64_t          count = 0;
         int               fd = timerfd_create(CLOCK_MONOTONIC, 0);
 
-        (void)arg;
         CHECK(fd >= 0);
         CHECK_EQ(timerfd_settime(fd, 0, &soon, NULL), 0);
         CHECK_EQ(weft_read(fd, &count, sizeof(count)), sizeof(count));
         CHECK_EQ(count, 1);
         CHECK_EQ(weft_close(fd), 0);
-}
-
-TEST(to_wait_for_the_kernel_is_no_deadlock)
-{
-        sched_run(kernel_main, NULL);
 }
 
 static w_atomic_u32 n_slept;
@@ -260,11 +226,10 @@ static void sleeper(void *arg)
 }
 
 /* Timers go off while everybody else waits for a descriptor that nothing happens on. */
-static void timers_main(void *arg)
+GO_TEST(timers_go_off_while_somebody_waits_for_a_descriptor)
 {
         int fds[2];
 
-        (void)arg;
         CHECK_EQ(pipe(fds), 0);
         int64_t waiter = sync_go_waiting(expect_in, &fds[0]);
         int64_t ids[3];
@@ -280,11 +245,6 @@ static void timers_main(void *arg)
         CHECK_EQ(weft_close(fds[1]), 0);
 }
 
-TEST(timers_go_off_while_somebody_waits_for_a_descriptor)
-{
-        sched_run(timers_main, NULL);
-}
-
 static w_atomic_u32 heard;
 
 static void hear(void *arg)
@@ -294,11 +254,10 @@ static void hear(void *arg)
 }
 
 /* Goroutine 1 computes and never calls weft: others look at descriptors, in the end the monitor. */
-static void busy_main(void *arg)
+GO_TEST(descriptors_are_seen_while_goroutines_compute)
 {
         int fds[2];
 
-        (void)arg;
         CHECK_EQ(pipe(fds), 0);
         int64_t id = sync_go_waiting(hear, &fds[0]);
 
@@ -308,11 +267,6 @@ static void busy_main(void *arg)
         sched_join(id);
         CHECK_EQ(weft_close(fds[0]), 0);
         CHECK_EQ(weft_close(fds[1]), 0);
-}
-
-TEST(descriptors_are_seen_while_goroutines_compute)
-{
-        sched_run(busy_main, NULL);
 }
 
 /* More goroutines yield than a ring holds: some always wait in the global queue. How long who waits
@@ -430,20 +384,14 @@ static void ring(void *arg)
         CHECK_EQ(weft_write(*(int *)arg, &one, sizeof(one)), sizeof(one));
 }
 
-static void eventfd_main(void *arg)
+GO_TEST(an_eventfd_is_a_descriptor_too)
 {
         int fd = eventfd(0, EFD_SEMAPHORE);
 
-        (void)arg;
         CHECK(fd >= 0);
         int64_t reader = sched_go(bell, &fd);
 
         sync_together(300, ring, &fd);
         sched_join(reader);
         CHECK_EQ(weft_close(fd), 0);
-}
-
-TEST(an_eventfd_is_a_descriptor_too)
-{
-        sched_run(eventfd_main, NULL);
 }

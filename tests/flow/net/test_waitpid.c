@@ -1,5 +1,7 @@
 /* tests/flow/net/test_waitpid.c - waiting for child processes.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
@@ -54,12 +56,11 @@ static void expect_exit(pid_t pid, int code)
 
 /* ---- One ------------------------------------------------------------------------------------- */
 
-static void one_main(void *arg)
+GO_TEST(a_child_ends_and_says_how)
 {
         pid_t pid = start("exec sleep 100");
         int   status = 5;
 
-        (void)arg;
         CHECK_EQ(weft_waitpid(pid, &status, WNOHANG), 0);
         CHECK_EQ(status, 5);
         CHECK_EQ(kill(pid, SIGKILL), 0);
@@ -74,11 +75,6 @@ static void one_main(void *arg)
         expect_exit(start("sleep 0.02; exit 4"), 4);
         pid = start("exit 0");
         CHECK_EQ(weft_waitpid(pid, NULL, 0), pid);
-}
-
-TEST(a_child_ends_and_says_how)
-{
-        sched_run(one_main, NULL);
 }
 
 static void deadline_main(void *arg)
@@ -116,12 +112,11 @@ TEST(a_thread_waits_for_children_too)
 
 /* ---- What has no descriptor ------------------------------------------------------------------ */
 
-static void stops_main(void *arg)
+GO_TEST(stops_and_continuations_are_told)
 {
         pid_t pid = start("exec sleep 100");
         int   status;
 
-        (void)arg;
         CHECK_EQ(kill(pid, SIGSTOP), 0);
         CHECK_EQ(weft_waitpid(pid, &status, WUNTRACED), pid);
         CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
@@ -131,11 +126,6 @@ static void stops_main(void *arg)
         CHECK_EQ(kill(pid, SIGKILL), 0);
         CHECK_EQ(weft_waitpid(0, &status, 0), pid);     /* of this process group */
         CHECK(WIFSIGNALED(status));
-}
-
-TEST(stops_and_continuations_are_told)
-{
-        sched_run(stops_main, NULL);
 }
 
 #if defined(W_DEBUG)

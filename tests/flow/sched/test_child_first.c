@@ -1,6 +1,8 @@
 /* tests/flow/sched/test_child_first.c - parents whose children went first have their turn, whatever
  * those children do: a P that always has somebody at hand must not forget who waits below.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"

@@ -1,5 +1,7 @@
 /* tests/flow/sched/test_go.c - the life of goroutines: spawn, join, ids, names, yield, exit, errno.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -22,36 +24,24 @@ static void set_word(void *arg)
         *(int *)arg = 4711;
 }
 
-static void main_joins(void *arg)
+GO_TEST(go_runs_and_join_sees_what_it_did)
 {
         int value = 0;
 
-        (void)arg;
         sched_join(sched_go(set_word, &value));
         CHECK_EQ(value, 4711);
 }
 
-TEST(go_runs_and_join_sees_what_it_did)
-{
-        sched_run(main_joins, NULL);
-}
-
-static void main_joins_again(void *arg)
+GO_TEST(join_of_an_ended_goroutine_returns_at_once)
 {
         int64_t id = sched_go(count, NULL);
 
-        (void)arg;
         for (int i = 0; i < 3; i++)
                 sched_join(id);
         CHECK_EQ(w_load_acq(&n_ran), 1);
         for (int i = 0; i < 100; i++)
                 sched_join(sched_go(count, NULL));
         sched_join(id);         /* its batch of ids has long been retired */
-}
-
-TEST(join_of_an_ended_goroutine_returns_at_once)
-{
-        sched_run(main_joins_again, NULL);
 }
 
 static void join_it(void *arg)
@@ -66,12 +56,11 @@ static void park_once(void *arg)
         CHECK_EQ(weft_park(), 0);
 }
 
-static void main_many_join_one(void *arg)
+GO_TEST(many_join_one)
 {
         enum { N_JOINERS = 50 };
         int64_t target = sched_go(park_once, NULL), joiners[N_JOINERS];
 
-        (void)arg;
         for (int i = 0; i < N_JOINERS; i++)
                 joiners[i] = sched_go(join_it, &target);
         for (int i = 0; i < N_JOINERS; i++)
@@ -83,18 +72,12 @@ static void main_many_join_one(void *arg)
         CHECK_EQ(w_load_acq(&n_ran), N_JOINERS);
 }
 
-TEST(many_join_one)
-{
-        sched_run(main_many_join_one, NULL);
-}
-
 /* Neighbours in one batch of ids: each joiner must be woken by its own goroutine only. */
-static void main_joiners_of_neighbours(void *arg)
+GO_TEST(each_joiner_waits_for_its_own)
 {
         enum { N = 8 };
         int64_t targets[N], joiners[N];
 
-        (void)arg;
         for (int i = 0; i < N; i++)
                 targets[i] = sched_go(park_once, NULL);
         for (int i = 0; i < N; i++)
@@ -108,14 +91,8 @@ static void main_joiners_of_neighbours(void *arg)
         }
 }
 
-TEST(each_joiner_waits_for_its_own)
+GO_TEST(join_refuses_ids_that_were_never_given)
 {
-        sched_run(main_joiners_of_neighbours, NULL);
-}
-
-static void main_join_refused(void *arg)
-{
-        (void)arg;
         CHECK_EQ(weft_join(weft_id()), -EDEADLK);
         CHECK_EQ(weft_join(0), -ESRCH);
         CHECK_EQ(weft_join(-1), -ESRCH);
@@ -123,11 +100,6 @@ static void main_join_refused(void *arg)
         CHECK_EQ(weft_join(INT64_MAX), -ESRCH);
         CHECK_EQ(weft_join(1000000), -ESRCH);
         CHECK_EQ(weft_join(2), -ESRCH);         /* in the first batch, not given yet */
-}
-
-TEST(join_refuses_ids_that_were_never_given)
-{
-        sched_run(main_join_refused, NULL);
 }
 
 /* ---- Ids, names, count ----------------------------------------------------------------------- */
@@ -249,12 +221,11 @@ static void chain(void *arg)
                 sched_go(chain, left);
 }
 
-static void main_count_in_motion(void *arg)
+GO_TEST(count_in_motion_is_never_below_those_alive)
 {
         static w_atomic_u32 left[4];
         uint32_t            n = (uint32_t)test_scale(20000);
 
-        (void)arg;
         for (int i = 0; i < 4; i++) {
                 w_store_rlx(&left[i], n);
                 sched_go(chain, &left[i]);
@@ -263,11 +234,6 @@ static void main_count_in_motion(void *arg)
                 for (; (int32_t)w_load_acq(&left[i]) > 0; weft_yield())
                         CHECK_MSG(weft_count() >= 1, "%lld goroutines",
                                   (long long)weft_count());
-}
-
-TEST(count_in_motion_is_never_below_those_alive)
-{
-        sched_run(main_count_in_motion, NULL);
 }
 
 /* ---- Yield and exit -------------------------------------------------------------------------- */
@@ -298,9 +264,8 @@ TEST(yield_comes_back)
         sched_run(main_yields, NULL);
 }
 
-static void main_yields_in_turn(void *arg)
+GO_TEST(yield_lets_a_new_goroutine_run_at_one_p)
 {
-        (void)arg;
         if (sched_procs() != 1)
                 return;
         for (int i = 0; i < 100; i++) {
@@ -308,11 +273,6 @@ static void main_yields_in_turn(void *arg)
                 weft_yield();
                 CHECK_EQ(w_load_acq(&n_ran), i + 1);
         }
-}
-
-TEST(yield_lets_a_new_goroutine_run_at_one_p)
-{
-        sched_run(main_yields_in_turn, NULL);
 }
 
 static volatile int exit_depth = 50;
@@ -331,16 +291,10 @@ static void exit_deep(void *arg)
         count(arg);
 }
 
-static void main_exits(void *arg)
+GO_TEST(exit_ends_from_any_depth)
 {
-        (void)arg;
         sched_join(sched_go(exit_deep, NULL));
         CHECK_EQ(w_load_acq(&n_ran), 1);
-}
-
-TEST(exit_ends_from_any_depth)
-{
-        sched_run(main_exits, NULL);
 }
 
 static void exit_outside(void *arg)
@@ -386,11 +340,10 @@ static void keep_errno(void *arg)
         }
 }
 
-static void main_errno(void *arg)
+GO_TEST(errno_belongs_to_the_goroutine)
 {
         int64_t ids[20];
 
-        (void)arg;
         for (int i = 0; i < 20; i++) {
                 errno = 77;
                 ids[i] = sched_go(keep_errno, (void *)(intptr_t)(1000 * i));
@@ -403,9 +356,4 @@ static void main_errno(void *arg)
         CHECK_EQ(weft_join(-5), -ESRCH);
         CHECK_EQ(weft_unpark(-5), -ESRCH);
         CHECK_EQ(errno, 77);
-}
-
-TEST(errno_belongs_to_the_goroutine)
-{
-        sched_run(main_errno, NULL);
 }

@@ -1,5 +1,7 @@
 /* tests/flow/sched/test_locals.c - goroutine-local values: keys, destructors, and what is refused.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"

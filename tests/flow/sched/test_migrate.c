@@ -4,6 +4,8 @@
  * With WEFT_DEBUG=migrate=1 every switch ends with the P in the hands of another thread, even at
  * one P, and yields go through the global queue: a goroutine is on another thread after most.
  *
+ * test: procs=1,2,4 libs=m
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"

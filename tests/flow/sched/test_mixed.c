@@ -9,6 +9,9 @@
  * repeats every choice; which thread is faster remains the machine's business. TEST_LONG=1, as
  * `make stress` sets it, goes on for a minute with one seed after the other.
  *
+ * test: procs=1,2,4 timeout=600 sources=mixed.c,mixed_own.c,mixed_shared.c
+ * The long form takes minutes.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "mixed.h"

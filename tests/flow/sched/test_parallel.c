@@ -1,6 +1,8 @@
 /* tests/flow/sched/test_parallel.c - goroutines side by side: nobody starves, everyone gets a
  * thread.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -51,32 +53,20 @@ static void relay_once(uint32_t n)
         CHECK_EQ(w_load_acq(&relay.turn), n * relay.n_rounds);
 }
 
-static void main_relay(void *arg)
+GO_TEST(as_many_goroutines_as_ps_run_at_the_same_time)
 {
-        (void)arg;
         for (uint32_t i = 0; test_again(i, 2, 20); i++)
                 relay_once((uint32_t)sched_procs());
 }
 
-TEST(as_many_goroutines_as_ps_run_at_the_same_time)
-{
-        sched_run(main_relay, NULL);
-}
-
 /* The same from full rest: every other thread has gone to sleep before each relay. */
-static void main_relay_from_rest(void *arg)
+GO_TEST(sleeping_threads_are_woken_for_parallel_work)
 {
-        (void)arg;
         for (uint32_t i = 0; test_again(i, 2, 20); i++) {
                 while (w_load_rlx(&w_sched.n_idle_p) + 1 < w_n_procs())
                         w_os_yield();
                 relay_once((uint32_t)sched_procs());
         }
-}
-
-TEST(sleeping_threads_are_woken_for_parallel_work)
-{
-        sched_run(main_relay_from_rest, NULL);
 }
 
 /* One wakes one, who wakes the next: work that appears all at once reaches every P. */
@@ -89,11 +79,10 @@ static void meet(void *arg)
                 w_os_yield();
 }
 
-static void main_meet(void *arg)
+GO_TEST(work_that_appears_at_once_reaches_every_p)
 {
         uint32_t n = (uint32_t)sched_procs();
 
-        (void)arg;
         for (int round = 0; round < 50; round++) {
                 int64_t ids[8];
 
@@ -104,11 +93,6 @@ static void main_meet(void *arg)
                 for (uint32_t i = 1; i < n; i++)
                         sched_join(ids[i]);
         }
-}
-
-TEST(work_that_appears_at_once_reaches_every_p)
-{
-        sched_run(main_meet, NULL);
 }
 
 /* ---- Fairness -------------------------------------------------------------------------------- */
@@ -126,13 +110,12 @@ static void yield_until_stopped(void *arg)
 }
 
 /* Everyone who yields comes round again: the slowest is not far behind the fastest. */
-static void main_yield_progress(void *arg)
+GO_TEST(everyone_who_yields_makes_progress)
 {
         enum { N = 10 };
         static w_atomic_u32 counts[N];
         int64_t             ids[N];
 
-        (void)arg;
         for (int i = 0; i < N; i++)
                 ids[i] = sched_go(yield_until_stopped, &counts[i]);
         for (int i = 0; i < N; i++)
@@ -140,11 +123,6 @@ static void main_yield_progress(void *arg)
         w_store_rel(&stop, 1);
         for (int i = 0; i < N; i++)
                 sched_join(ids[i]);
-}
-
-TEST(everyone_who_yields_makes_progress)
-{
-        sched_run(main_yield_progress, NULL);
 }
 
 struct volley {
@@ -180,12 +158,11 @@ static void volley_first(void *arg)
 
 /* A pair that hands over through `next` for ever must not keep out who stands in the ring (main,
  * which yields) nor who stands in the global queue. */
-static void main_hog(void *arg)
+GO_TEST(pairs_that_hand_over_do_not_starve_others)
 {
         static struct volley pairs[4];
         int64_t              ids[4];
 
-        (void)arg;
         for (int i = 0; i < 4; i++)
                 ids[i] = sched_go(volley_first, &pairs[i]);
         for (int i = 0; i < 4; i++)
@@ -195,11 +172,6 @@ static void main_hog(void *arg)
         w_store_rel(&stop, 1);
         for (int i = 0; i < 4; i++)
                 sched_join(ids[i]);
-}
-
-TEST(pairs_that_hand_over_do_not_starve_others)
-{
-        sched_run(main_hog, NULL);
 }
 
 /* More than a ring holds: half spills to the global queue, from where all must come back. */
@@ -212,20 +184,14 @@ static void pass(void *arg)
         w_add_acqrel(&n_through, 1);
 }
 
-static void main_overflow(void *arg)
+GO_TEST(goroutines_beyond_a_ring_all_run)
 {
-        (void)arg;
         uint32_t n = sched_scale(4000);
 
         for (uint32_t i = 0; i < n; i++)
                 sched_go(pass, NULL);
         CHECK(w_load_rlx(&w_sched.n_globq) > 0 || n <= W_RUNQ_CAP || sched_procs() > 1);
         sched_await(&n_through, n);
-}
-
-TEST(goroutines_beyond_a_ring_all_run)
-{
-        sched_run(main_overflow, NULL);
 }
 
 /* ---- Chains ---------------------------------------------------------------------------------- */
@@ -248,14 +214,13 @@ static void forward(void *arg)
         w_add_acqrel(&n_linked, 1);
 }
 
-static void main_daisy_chain(void *arg)
+GO_TEST(a_value_passes_a_chain_of_ten_thousand)
 {
         uint32_t     n = sched_scale(10000);
         struct link *links = calloc(n, sizeof(*links));
         int          value = 0;
         int64_t      next = 0;
 
-        (void)arg;
         CHECK(links);
         for (uint32_t i = 0; i < n; i++) {
                 links[i] = (struct link){ next, &value };
@@ -267,11 +232,6 @@ static void main_daisy_chain(void *arg)
         while (weft_count() > 1)
                 weft_yield();
         free(links);
-}
-
-TEST(a_value_passes_a_chain_of_ten_thousand)
-{
-        sched_run(main_daisy_chain, NULL);
 }
 
 static w_atomic_u32 n_left;
@@ -293,20 +253,14 @@ static bool count_record(void *gp, void *arg)
 }
 
 /* Records and stacks are used again: a chain of many needs only a few. */
-static void main_spawn_chain(void *arg)
+GO_TEST(a_chain_of_spawns_reuses_records)
 {
-        (void)arg;
         w_store_rel(&n_left, sched_scale(100000));
         sched_go(spawn_next, NULL);
         while ((int32_t)w_load_acq(&n_left) > 0 || weft_count() > 1)
                 weft_yield();
         w_g_each(count_record, NULL);
         CHECK_MSG(n_records <= 64u * 5, "%u records for a chain", n_records);
-}
-
-TEST(a_chain_of_spawns_reuses_records)
-{
-        sched_run(main_spawn_chain, NULL);
 }
 
 static void spawn_tree(void *arg)
@@ -323,28 +277,21 @@ static void spawn_tree(void *arg)
         sched_join(right);
 }
 
-static void main_tree(void *arg)
+GO_TEST(a_tree_of_joins_ends)
 {
         intptr_t depth = test_is_slow() ? 9 : 12;
 
-        (void)arg;
         sched_join(sched_go(spawn_tree, (void *)depth));
         CHECK_EQ(w_load_acq(&n_through), (2 << depth) - 1);
-}
-
-TEST(a_tree_of_joins_ends)
-{
-        sched_run(main_tree, NULL);
 }
 
 /* ---- Rest ------------------------------------------------------------------------------------ */
 
 /* Idle means idle: threads that have nothing to do use no CPU. */
-static void main_rests(void *arg)
+GO_TEST(nobody_spins_at_rest)
 {
         struct timespec begin, end;
 
-        (void)arg;
         for (int i = 0; i < 100; i++)
                 sched_go(pass, NULL);
         sched_await(&n_through, 100);
@@ -358,9 +305,4 @@ static void main_rests(void *arg)
                   (long long)used / 1000);
         while (w_load_rlx(&w_sched.n_spinning))         /* one that gets no CPU */
                 usleep(1000);
-}
-
-TEST(nobody_spins_at_rest)
-{
-        sched_run(main_rests, NULL);
 }

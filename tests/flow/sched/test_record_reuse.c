@@ -4,6 +4,9 @@
  *
  * In check some thousand of each; TEST_LONG=1, as `make stress` sets it: 10^6.
  *
+ * test: procs=1,2,4 timeout=600
+ * The long form takes minutes.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
@@ -59,22 +62,16 @@ static uint32_t arm_and_stop(struct shot *s, uint64_t *rand)
         return fires;
 }
 
-static void timers_main(void *arg)
+GO_TEST(a_timer_never_fires_for_the_one_before_it)
 {
         uint64_t rand = test_seed() | 1;
         uint32_t n_expected = 0;
 
-        (void)arg;
         w_store_rlx(&n_fired, 0);
         for (uint32_t i = 0; i < n_rounds(5000); i++)
                 n_expected += arm_and_stop(&shots[i % N_SHOTS], &rand);
         CHECK_EQ(weft_sleep(2 * LATEST_NS), 0);
         CHECK_EQ(w_load_acq(&n_fired), n_expected);
-}
-
-TEST(a_timer_never_fires_for_the_one_before_it)
-{
-        sched_run(timers_main, NULL);
 }
 
 /* ---- Goroutines ------------------------------------------------------------------------------ */
@@ -94,9 +91,8 @@ static void park_once(void *arg)
 }
 
 /* The one that is parked may have the record, and the stack, of the one that has ended. */
-static void goroutines_main(void *arg)
+GO_TEST(an_old_id_never_means_a_new_goroutine)
 {
-        (void)arg;
         for (uint32_t i = 0; i < n_rounds(5000); i++) {
                 int64_t ended = sched_go(nothing, NULL);
 
@@ -111,11 +107,6 @@ static void goroutines_main(void *arg)
                 CHECK_EQ(weft_unpark(parked), 0);
                 sched_join(parked);
         }
-}
-
-TEST(an_old_id_never_means_a_new_goroutine)
-{
-        sched_run(goroutines_main, NULL);
 }
 
 /* ---- Channels -------------------------------------------------------------------------------- */
@@ -168,16 +159,10 @@ static void use_channel(uint32_t tag, uint64_t *rand)
         CHECK(l.n_got <= l.n_sent);
 }
 
-static void channels_main(void *arg)
+GO_TEST(a_value_never_comes_out_of_another_channel)
 {
         uint64_t rand = test_seed() | 1;
 
-        (void)arg;
         for (uint32_t i = 1; i <= n_rounds(3000); i++)
                 use_channel(i, &rand);
-}
-
-TEST(a_value_never_comes_out_of_another_channel)
-{
-        sched_run(channels_main, NULL);
 }

@@ -1,5 +1,7 @@
 /* tests/flow/sched/test_spawn.c - ways to spawn: copies, child first, from afar; what is refused.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -73,11 +75,10 @@ static void check_copy(void (*fn)(void *), size_t size, uint64_t expected)
         CHECK_EQ(w_load_acq(&sum), expected);
 }
 
-static void main_copies(void *arg)
+GO_TEST(go_copy_gives_a_private_copy)
 {
         struct load load = { { 0 } };
 
-        (void)arg;
         check_copy(add_1, 1, 1);
         check_copy(add_17, 17, 17);
         check_copy(add_4096, 4096, 2 * 4096);
@@ -93,11 +94,6 @@ static void main_copies(void *arg)
         CHECK_EQ(w_load_acq(&sum), 2);
 }
 
-TEST(go_copy_gives_a_private_copy)
-{
-        sched_run(main_copies, NULL);
-}
-
 /* ---- Child first ----------------------------------------------------------------------------- */
 
 static w_atomic_u32 order;
@@ -108,24 +104,18 @@ static void run_first(void *arg)
 }
 
 /* At one P nobody can steal the parent, so the child is through before its parent goes on. */
-static void main_child_first(void *arg)
+GO_TEST(child_first_runs_the_child_at_once)
 {
         weft_attr attr = { .flags = WEFT_CHILD_FIRST };
         uint32_t  child = 99;
         int64_t   id = weft_go_with(&attr, run_first, &child);
         uint32_t  parent = w_add_acqrel(&order, 1);
 
-        (void)arg;
         CHECK(id > 0);
         sched_join(id);
         CHECK_EQ(child + parent, 1);
         if (sched_procs() == 1)
                 CHECK_EQ(child, 0);
-}
-
-TEST(child_first_runs_the_child_at_once)
-{
-        sched_run(main_child_first, NULL);
 }
 
 static int64_t fib(int n);
@@ -158,15 +148,9 @@ static int64_t fib(int n)
         return left.result + right;
 }
 
-static void main_fib(void *arg)
+GO_TEST(child_first_computes_fib)
 {
-        (void)arg;
         CHECK_EQ(fib(15), 610);
-}
-
-TEST(child_first_computes_fib)
-{
-        sched_run(main_fib, NULL);
 }
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
@@ -180,13 +164,12 @@ static void use_stack(void *arg)
         CHECK(n > sizeof(bytes));
 }
 
-static void main_stack_sizes(void *arg)
+GO_TEST(absurd_stack_sizes_are_refused)
 {
         const size_t bad[] = { 1, 1024, (16 << 10) - 1, ((size_t)1 << 30) + 1, SIZE_MAX,
                                SIZE_MAX - 1023, (size_t)1 << 63 };
         const size_t good[] = { 16 << 10, (16 << 10) + 1, 100000, 2 << 20 };
 
-        (void)arg;
         for (size_t i = 0; i < W_ARRAY_LEN(bad); i++) {
                 weft_attr attr = { .stack_size = bad[i] };
 
@@ -203,25 +186,14 @@ static void main_stack_sizes(void *arg)
         CHECK_EQ(weft_count(), 1);
 }
 
-TEST(absurd_stack_sizes_are_refused)
-{
-        sched_run(main_stack_sizes, NULL);
-}
-
-static void main_refusals(void *arg)
+GO_TEST(null_functions_and_unknown_flags_are_refused)
 {
         weft_attr unknown = { .flags = ~0u };
 
-        (void)arg;
         CHECK_EQ(weft_go(NULL, NULL), -EINVAL);
         CHECK_EQ(weft_go_with(NULL, NULL, NULL), -EINVAL);
         CHECK_EQ(weft_go_with(&unknown, nothing, NULL), -EINVAL);
         CHECK_EQ(weft_count(), 1);
-}
-
-TEST(null_functions_and_unknown_flags_are_refused)
-{
-        sched_run(main_refusals, NULL);
 }
 
 TEST(without_a_runtime_calls_say_so)
@@ -263,19 +235,13 @@ static void *foreign(void *arg)
         return NULL;
 }
 
-static void main_with_foreign(void *arg)
+GO_TEST(foreign_threads_may_spawn_and_unpark)
 {
         int64_t   id = weft_id();
         pthread_t thread;
 
-        (void)arg;
         CHECK(pthread_create(&thread, NULL, foreign, &id) == 0);
         CHECK_EQ(weft_park(), 0);
         sched_await(&n_ran, 101);
         CHECK(pthread_join(thread, NULL) == 0);
-}
-
-TEST(foreign_threads_may_spawn_and_unpark)
-{
-        sched_run(main_with_foreign, NULL);
 }

@@ -4,6 +4,8 @@
  * Set TEST_LONG=1 for the long forms, as `make stress` does. Tools that shadow every byte get
  * smaller numbers.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -109,12 +111,11 @@ static void never(void *arg)
         (void)arg;
 }
 
-static void main_unborn(void *arg)
+GO_TEST(goroutines_that_have_not_run_cost_a_record)
 {
         uint32_t n = bounded(100000);
         long     before = test_resident_kib();
 
-        (void)arg;
         if (sched_procs() > 1)
                 return;         /* others would run them */
         weft_nopreempt_begin();         /* or they would have their turn after a while */
@@ -127,11 +128,6 @@ static void main_unborn(void *arg)
         printf("%u goroutines spawned, %ld bytes resident each\n", n, each);
         if (!test_is_slow() && n >= 50000)
                 CHECK_MSG(each <= 400, "%ld bytes per goroutine that has not run", each);
-}
-
-TEST(goroutines_that_have_not_run_cost_a_record)
-{
-        sched_run(main_unborn, NULL);
 }
 
 /* ---- One after the other --------------------------------------------------------------------- */

@@ -8,6 +8,9 @@
  *
  * In check some hundred thousand submissions; TEST_LONG=1, as `make stress` sets it: 10^9.
  *
+ * test: procs=1,2,4 timeout=900
+ * The long form makes 10^9 submissions.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"

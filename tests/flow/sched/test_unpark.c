@@ -1,6 +1,8 @@
 /* tests/flow/sched/test_unpark.c - park and unpark: one token, whoever comes first, from any
  * thread.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -16,23 +18,16 @@ static void park_counting(void *arg)
         w_add_acqrel(&n_woken, 1);
 }
 
-static void main_token_first(void *arg)
+GO_TEST(a_token_that_comes_first_is_kept)
 {
-        (void)arg;
         CHECK_EQ(weft_unpark(weft_id()), 0);
         CHECK_EQ(weft_park(), 0);
 }
 
-TEST(a_token_that_comes_first_is_kept)
-{
-        sched_run(main_token_first, NULL);
-}
-
-static void main_two_are_one(void *arg)
+GO_TEST(two_tokens_are_one)
 {
         int64_t id = sched_go(park_counting, NULL);
 
-        (void)arg;
         for (int i = 0; i < 3; i++)
                 CHECK_EQ(weft_unpark(weft_id()), 0);
         CHECK_EQ(weft_park(), 0);
@@ -44,22 +39,16 @@ static void main_two_are_one(void *arg)
         CHECK_EQ(w_load_acq(&n_woken), 1);
 }
 
-TEST(two_tokens_are_one)
-{
-        sched_run(main_two_are_one, NULL);
-}
-
 static void park_twice(void *arg)
 {
         park_counting(arg);
         park_counting(arg);
 }
 
-static void main_one_per_token(void *arg)
+GO_TEST(one_park_per_token)
 {
         int64_t id = sched_go(park_twice, NULL);
 
-        (void)arg;
         sched_await_parked(id);
         if (sched_procs() > 1)
                 CHECK_EQ(weft_unpark(id), 0);
@@ -73,21 +62,15 @@ static void main_one_per_token(void *arg)
         CHECK_EQ(w_load_acq(&n_woken), 2);
 }
 
-TEST(one_park_per_token)
-{
-        sched_run(main_one_per_token, NULL);
-}
-
 static void nothing(void *arg)
 {
         (void)arg;
 }
 
-static void main_nobody(void *arg)
+GO_TEST(unpark_of_nobody_is_esrch)
 {
         int64_t id = sched_go(nothing, NULL);
 
-        (void)arg;
         sched_join(id);
         CHECK_EQ(weft_unpark(id), -ESRCH);
         CHECK_EQ(weft_unpark(0), -ESRCH);
@@ -97,25 +80,14 @@ static void main_nobody(void *arg)
         CHECK_EQ(weft_unpark(999999), -ESRCH);
 }
 
-TEST(unpark_of_nobody_is_esrch)
-{
-        sched_run(main_nobody, NULL);
-}
-
 /* A goroutine that has not run yet has its token all the same. */
-static void main_before_first_run(void *arg)
+GO_TEST(a_token_before_the_first_run_counts)
 {
         int64_t id = sched_go(park_counting, NULL);
 
-        (void)arg;
         CHECK_EQ(weft_unpark(id), 0);
         sched_join(id);
         CHECK_EQ(w_load_acq(&n_woken), 1);
-}
-
-TEST(a_token_before_the_first_run_counts)
-{
-        sched_run(main_before_first_run, NULL);
 }
 
 /* ---- Ping-pong ------------------------------------------------------------------------------- */
@@ -214,11 +186,10 @@ static bool all_received(void)
 }
 
 /* If a token were lost the last park would never end. */
-static void main_foreign_givers(void *arg)
+GO_TEST(tokens_from_plain_threads_are_not_lost)
 {
         struct giver givers[N_GIVERS];
 
-        (void)arg;
         receiver.id = weft_id();
         receiver.n = (uint64_t)test_scale(20000);
         for (int i = 0; i < N_GIVERS; i++) {
@@ -229,11 +200,6 @@ static void main_foreign_givers(void *arg)
                 CHECK_EQ(weft_park(), 0);
         for (int i = 0; i < N_GIVERS; i++)
                 CHECK(pthread_join(givers[i].thread, NULL) == 0);
-}
-
-TEST(tokens_from_plain_threads_are_not_lost)
-{
-        sched_run(main_foreign_givers, NULL);
 }
 
 /* One sleeping process, woken again and again: every thread and P goes idle in between. */
@@ -251,11 +217,10 @@ static void *wake_after_a_pause(void *arg)
         return NULL;
 }
 
-static void main_idle_wakes(void *arg)
+GO_TEST(an_idle_runtime_is_woken_each_time)
 {
         pthread_t thread;
 
-        (void)arg;
         receiver.id = weft_id();
         receiver.n = (uint64_t)test_scale(1000);
         CHECK(pthread_create(&thread, NULL, wake_after_a_pause, NULL) == 0);
@@ -265,11 +230,6 @@ static void main_idle_wakes(void *arg)
                 w_store_rel(&receiver.sent[1], i);
         }
         CHECK(pthread_join(thread, NULL) == 0);
-}
-
-TEST(an_idle_runtime_is_woken_each_time)
-{
-        sched_run(main_idle_wakes, NULL);
 }
 
 /* ---- Unpark against exit --------------------------------------------------------------------- */
@@ -296,11 +256,10 @@ static void live_shortly(void *arg)
 
 /* Records are used again at once: a token must never reach the next owner of a record, or it would
  * come through the park below without its own. */
-static void main_unpark_against_exit(void *arg)
+GO_TEST(unpark_races_with_exit)
 {
         int64_t disturber = sched_go(disturb, NULL);
 
-        (void)arg;
         for (long i = 0; i < test_scale(10000); i++) {
                 sched_join(sched_go(live_shortly, NULL));
                 uint32_t before = w_load_acq(&n_woken);
@@ -315,9 +274,4 @@ static void main_unpark_against_exit(void *arg)
         }
         w_store_rel(&stop, 1);
         sched_join(disturber);
-}
-
-TEST(unpark_races_with_exit)
-{
-        sched_run(main_unpark_against_exit, NULL);
 }

@@ -1,6 +1,8 @@
 /* tests/flow/sched/test_wake_batch.c - many goroutines are woken by one act: each once, in order,
  * in parallel.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"

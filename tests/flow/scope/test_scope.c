@@ -1,6 +1,8 @@
 /* tests/flow/scope/test_scope.c - one scope: deadline, cancel, children, first error, status,
  * shield.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "os/inject.h"
@@ -11,12 +13,11 @@
 
 /* ---- Cancel ---------------------------------------------------------------------------------- */
 
-static void main_cancel(void *arg)
+GO_TEST(cancel_wakes_a_child_that_sleeps)
 {
         weft_scope s;
         int        result = 1;
 
-        (void)arg;
         scope_open(&s, WEFT_FOREVER);
         CHECK_EQ(weft_cancelled(), 0);
         CHECK_EQ(weft_scope_status(&s), 0);
@@ -35,33 +36,22 @@ static void main_cancel(void *arg)
         CHECK_EQ(weft_count(), 1);
 }
 
-TEST(cancel_wakes_a_child_that_sleeps)
-{
-        sched_run(main_cancel, NULL);
-}
-
 static void cancel_it(void *scope)
 {
         weft_scope_cancel(scope);
 }
 
-static void main_cancel_opener(void *arg)
+GO_TEST(cancel_from_a_goroutine_outside_wakes_the_opener)
 {
         weft_scope s;
 
-        (void)arg;
-        scope_open(&s, LONG_TIME);
+        scope_open(&s, SCOPE_LONG_TIME);
         int64_t id = sched_go(cancel_it, &s);
 
         CHECK_EQ(weft_park(), -ECANCELED);
         CHECK_EQ(weft_park(), -ECANCELED);
         scope_close(&s, 0);
         sched_join(id);
-}
-
-TEST(cancel_from_a_goroutine_outside_wakes_the_opener)
-{
-        sched_run(main_cancel_opener, NULL);
 }
 
 static void *cancel_from_thread(void *scope)
@@ -73,13 +63,12 @@ static void *cancel_from_thread(void *scope)
         return NULL;
 }
 
-static void main_cancel_foreign(void *arg)
+GO_TEST(cancel_from_a_thread_that_is_not_wefts)
 {
         weft_scope s;
         pthread_t  thread;
         int        results[4];
 
-        (void)arg;
         scope_open(&s, WEFT_FOREVER);
         for (int i = 0; i < 4; i++)
                 scope_go(&s, scope_park, &results[i]);
@@ -91,20 +80,14 @@ static void main_cancel_foreign(void *arg)
         CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
-TEST(cancel_from_a_thread_that_is_not_wefts)
-{
-        sched_run(main_cancel_foreign, NULL);
-}
-
 /* ---- Deadlines ------------------------------------------------------------------------------- */
 
-static void main_deadline(void *arg)
+GO_TEST(a_deadline_ends_every_wait)
 {
         weft_scope s;
         int        result = 1;
         int64_t    begin = w_os_now();
 
-        (void)arg;
         scope_open(&s, WEFT_MS(3));
         if (weft_scope_go(&s, scope_park, &result) < 0)
                 result = weft_cancelled();      /* a slow machine */
@@ -120,16 +103,10 @@ static void main_deadline(void *arg)
         CHECK_EQ(result, -ETIMEDOUT);
 }
 
-TEST(a_deadline_ends_every_wait)
-{
-        sched_run(main_deadline, NULL);
-}
-
-static void main_past(void *arg)
+GO_TEST(a_timeout_of_nothing_is_past_already)
 {
         static const int64_t past[] = { 0, -1, INT64_MIN };
 
-        (void)arg;
         for (size_t i = 0; i < W_ARRAY_LEN(past); i++) {
                 weft_scope s;
 
@@ -142,16 +119,10 @@ static void main_past(void *arg)
         }
 }
 
-TEST(a_timeout_of_nothing_is_past_already)
-{
-        sched_run(main_past, NULL);
-}
-
-static void main_enormous(void *arg)
+GO_TEST(an_enormous_timeout_does_not_wrap)
 {
         weft_scope s;
 
-        (void)arg;
         scope_open(&s, INT64_MAX - 1);
         CHECK_EQ(weft_cancelled(), 0);
         CHECK_EQ(weft_unpark(weft_id()), 0);
@@ -160,16 +131,10 @@ static void main_enormous(void *arg)
         CHECK_EQ(weft_scope_status(&s), 0);
 }
 
-TEST(an_enormous_timeout_does_not_wrap)
-{
-        sched_run(main_enormous, NULL);
-}
-
-static void main_busy(void *arg)
+GO_TEST(a_deadline_that_passes_while_busy_strikes_at_the_next_call)
 {
         weft_scope s;
 
-        (void)arg;
         CHECK_EQ(weft_unpark(weft_id()), 0);
         scope_open(&s, WEFT_MS(2));
         scope_compute_until(w_os_now() + WEFT_MS(2));
@@ -179,16 +144,10 @@ static void main_busy(void *arg)
         CHECK_EQ(weft_park(), 0);               /* which was kept */
 }
 
-TEST(a_deadline_that_passes_while_busy_strikes_at_the_next_call)
-{
-        sched_run(main_busy, NULL);
-}
-
-static void main_cancel_then_deadline(void *arg)
+GO_TEST(a_cancellation_before_the_deadline_counts_for_good)
 {
         weft_scope s;
 
-        (void)arg;
         scope_open(&s, WEFT_MS(50));
         weft_scope_cancel(&s);
         if (weft_scope_status(&s) == -ECANCELED) {      /* not held up before the cancel */
@@ -197,11 +156,6 @@ static void main_cancel_then_deadline(void *arg)
                 CHECK_EQ(weft_park(), -ECANCELED);
         }
         scope_close(&s, 0);
-}
-
-TEST(a_cancellation_before_the_deadline_counts_for_good)
-{
-        sched_run(main_cancel_then_deadline, NULL);
 }
 
 /* ---- Children -------------------------------------------------------------------------------- */
@@ -217,12 +171,11 @@ static int exit_early(void *arg)
         weft_exit();
 }
 
-static void main_first_error(void *arg)
+GO_TEST(a_childs_result_cancels_the_others)
 {
         weft_scope s;
         int        result = 1;
 
-        (void)arg;
         scope_open(&s, WEFT_FOREVER);
         sched_await_parked(scope_go(&s, scope_park, &result));
         sched_join(scope_go(&s, return_arg, NULL));
@@ -237,11 +190,6 @@ static void main_first_error(void *arg)
         CHECK_EQ(result, -ECANCELED);
 }
 
-TEST(a_childs_result_cancels_the_others)
-{
-        sched_run(main_first_error, NULL);
-}
-
 /* Comes second: only once the scope is cancelled. */
 static int fail_when_cancelled(void *arg)
 {
@@ -249,11 +197,10 @@ static int fail_when_cancelled(void *arg)
         return (int)(intptr_t)arg;
 }
 
-static void main_second_error(void *arg)
+GO_TEST(the_first_error_is_the_one_that_close_returns)
 {
         weft_scope s;
 
-        (void)arg;
         scope_open(&s, WEFT_FOREVER);
         for (intptr_t i = 0; i < 5; i++)
                 scope_go(&s, fail_when_cancelled, (void *)(-100 - i));
@@ -266,11 +213,6 @@ static void main_second_error(void *arg)
         scope_close(&s, 5);
 }
 
-TEST(the_first_error_is_the_one_that_close_returns)
-{
-        sched_run(main_second_error, NULL);
-}
-
 static int64_t opener;
 
 static int unpark_opener(void *arg)
@@ -280,13 +222,12 @@ static int unpark_opener(void *arg)
         return 0;
 }
 
-static void main_usual(void *arg)
+GO_TEST(waits_in_a_scope_go_on_as_usual)
 {
         weft_scope s;
 
-        (void)arg;
         opener = weft_id();
-        scope_open(&s, LONG_TIME);
+        scope_open(&s, SCOPE_LONG_TIME);
         for (int i = 0; i < 50; i++) {
                 scope_go(&s, unpark_opener, NULL);
                 CHECK_EQ(weft_park(), 0);
@@ -295,22 +236,16 @@ static void main_usual(void *arg)
         CHECK_EQ(weft_scope_status(&s), 0);
 }
 
-TEST(waits_in_a_scope_go_on_as_usual)
-{
-        sched_run(main_usual, NULL);
-}
-
 static void see_nothing(void *result)
 {
         *(int *)result = weft_cancelled();
 }
 
-static void main_plain(void *arg)
+GO_TEST(a_plain_goroutine_is_in_no_scope)
 {
         weft_scope s;
         int        result = 1;
 
-        (void)arg;
         scope_open(&s, WEFT_FOREVER);
         weft_scope_cancel(&s);
         int64_t id = sched_go(see_nothing, &result);
@@ -322,11 +257,6 @@ static void main_plain(void *arg)
         scope_close(&s, 0);
 }
 
-TEST(a_plain_goroutine_is_in_no_scope)
-{
-        sched_run(main_plain, NULL);
-}
-
 static w_atomic_u32 n_children;
 
 static int count_and_park(void *arg)
@@ -336,12 +266,11 @@ static int count_and_park(void *arg)
         return weft_park() == -ECANCELED ? 0 : 1;
 }
 
-static void main_many(void *arg)
+GO_TEST(ten_thousand_children_are_cancelled)
 {
         weft_scope s;
         uint32_t   n = sched_scale(10000);
 
-        (void)arg;
         scope_open(&s, WEFT_FOREVER);
         for (uint32_t i = 0; i < n; i++)
                 scope_go(&s, count_and_park, NULL);
@@ -349,11 +278,6 @@ static void main_many(void *arg)
         weft_scope_cancel(&s);
         scope_close(&s, 0);
         CHECK_EQ(weft_count(), 1);
-}
-
-TEST(ten_thousand_children_are_cancelled)
-{
-        sched_run(main_many, NULL);
 }
 
 /* ---- No memory ------------------------------------------------------------------------------- */
@@ -365,12 +289,11 @@ static int park_uncounted(void *arg)
         return weft_park() == -ECANCELED ? 0 : 1;
 }
 
-static void main_no_memory(void *arg)
+GO_TEST(a_child_for_which_there_is_no_memory)
 {
         weft_scope s;
         int64_t    id;
 
-        (void)arg;
         scope_open(&s, WEFT_FOREVER);
         w_inject_from(W_CALL_MMAP, 1, ENOMEM);
         while ((id = weft_scope_go(&s, park_uncounted, NULL)) > 0)
@@ -381,11 +304,6 @@ static void main_no_memory(void *arg)
         weft_scope_cancel(&s);
         scope_close(&s, 0);             /* does not wait for the one that was refused */
         CHECK_EQ(weft_count(), 1);
-}
-
-TEST(a_child_for_which_there_is_no_memory)
-{
-        sched_run(main_no_memory, NULL);
 }
 
 #else

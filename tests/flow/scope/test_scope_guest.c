@@ -1,6 +1,8 @@
 /* tests/flow/scope/test_scope_guest.c - scopes of threads that weft did not create: as a
  * goroutine's.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/calls.h"
@@ -18,7 +20,7 @@ static void make_call(void *arg)
 {
         struct struck *t = arg;
 
-        scope_open(&t->scope, t->call == wait_sem ? LONG_TIME : WEFT_FOREVER);
+        scope_open(&t->scope, t->call == calls_wait_sem ? SCOPE_LONG_TIME : WEFT_FOREVER);
         w_store_rel(&t->open, 1);
         CHECK_EQ(t->call(), -ECANCELED);
         CHECK_EQ(weft_cancelled(), -ECANCELED);
@@ -51,36 +53,30 @@ static void cancel_asleep(int (*call)(void), bool by_thread)
         guest_join(&sleeper);
 }
 
-static void main_cancel(void *arg)
+GO_TEST(every_wait_of_a_thread_is_cancelled)
 {
-        (void)arg;
         calls_set_up();
-        for (size_t i = 0; i < W_ARRAY_LEN(waits); i++) {
-                if (waits[i] == wait_park)
+        for (size_t i = 0; i < W_ARRAY_LEN(calls_that_wait); i++) {
+                if (calls_that_wait[i] == calls_wait_park)
                         continue;
-                cancel_asleep(waits[i], false);
-                cancel_asleep(waits[i], true);
+                cancel_asleep(calls_that_wait[i], false);
+                cancel_asleep(calls_that_wait[i], true);
         }
         calls_take_down();
-}
-
-TEST(every_wait_of_a_thread_is_cancelled)
-{
-        sched_run(main_cancel, NULL);
 }
 
 static void pass_deadlines(void *arg)
 {
         (void)arg;
-        for (size_t i = 0; i < W_ARRAY_LEN(waits); i++) {
+        for (size_t i = 0; i < W_ARRAY_LEN(calls_that_wait); i++) {
                 weft_scope outer, s;
                 int64_t    begin = w_os_now();
 
-                if (waits[i] == wait_park)
+                if (calls_that_wait[i] == calls_wait_park)
                         continue;
                 scope_open(&outer, i % 2 ? WEFT_US(300) : WEFT_FOREVER);
-                scope_open(&s, i % 2 ? LONG_TIME : WEFT_US(300));
-                int rc = waits[i]();
+                scope_open(&s, i % 2 ? SCOPE_LONG_TIME : WEFT_US(300));
+                int rc = calls_that_wait[i]();
 
                 CHECK_MSG(rc == -ETIMEDOUT, "call %zu returned %d", i, rc);
                 CHECK(w_os_now() >= begin + WEFT_US(300));
@@ -91,16 +87,11 @@ static void pass_deadlines(void *arg)
         }
 }
 
-static void main_deadline(void *arg)
+GO_TEST(every_wait_of_a_thread_ends_at_the_deadline)
 {
         calls_set_up();
-        guest_run(pass_deadlines, arg);
+        guest_run(pass_deadlines, NULL);
         calls_take_down();
-}
-
-TEST(every_wait_of_a_thread_ends_at_the_deadline)
-{
-        sched_run(main_deadline, NULL);
 }
 
 static void be_refused(void *arg)
@@ -110,35 +101,31 @@ static void be_refused(void *arg)
         (void)arg;
         scope_open(&s, WEFT_FOREVER);
         weft_scope_cancel(&s);
-        for (size_t i = 0; i < W_ARRAY_LEN(waits); i++)
-                if (waits[i] != wait_park)
-                        CHECK_MSG(waits[i]() == -ECANCELED, "call %zu was not refused", i);
-        for (size_t i = 0; i < W_ARRAY_LEN(goes_on); i++)
-                CHECK_MSG(goes_on[i]() == -ECANCELED, "ready call %zu was not refused", i);
-        CHECK_EQ(weft_chan_len(on.some), 1);
-        CHECK_EQ(weft_chan_len(on.room), 0);
-        weft_mutex_lock(&on.mutex);             /* not cancellable */
-        weft_mutex_unlock(&on.mutex);
-        CHECK_EQ(weft_chan_try_send(on.full, NULL), -EINVAL);
+        for (size_t i = 0; i < W_ARRAY_LEN(calls_that_wait); i++)
+                if (calls_that_wait[i] != calls_wait_park)
+                        CHECK_MSG(calls_that_wait[i]() == -ECANCELED,
+                                  "call %zu was not refused", i);
+        for (size_t i = 0; i < W_ARRAY_LEN(calls_that_go_on); i++)
+                CHECK_MSG(calls_that_go_on[i]() == -ECANCELED, "ready call %zu was not refused", i);
+        CHECK_EQ(weft_chan_len(calls_on.some), 1);
+        CHECK_EQ(weft_chan_len(calls_on.room), 0);
+        weft_mutex_lock(&calls_on.mutex);             /* not cancellable */
+        weft_mutex_unlock(&calls_on.mutex);
+        CHECK_EQ(weft_chan_try_send(calls_on.full, NULL), -EINVAL);
         weft_shield_begin();
         CHECK_EQ(weft_cancelled(), 0);
-        for (size_t i = 0; i < W_ARRAY_LEN(goes_on); i++)
-                CHECK_MSG(goes_on[i]() == 0, "ready call %zu failed behind a shield", i);
+        for (size_t i = 0; i < W_ARRAY_LEN(calls_that_go_on); i++)
+                CHECK_MSG(calls_that_go_on[i]() == 0, "ready call %zu failed behind a shield", i);
         weft_shield_end();
         CHECK_EQ(weft_cancelled(), -ECANCELED);
         scope_close(&s, 0);
 }
 
-static void main_refused(void *arg)
+GO_TEST(a_call_of_a_thread_that_could_go_on_is_refused_too)
 {
         calls_set_up();
-        guest_run(be_refused, arg);
+        guest_run(be_refused, NULL);
         calls_take_down();
-}
-
-TEST(a_call_of_a_thread_that_could_go_on_is_refused_too)
-{
-        sched_run(main_refused, NULL);
 }
 
 /* ---- Nesting and shields --------------------------------------------------------------------- */
@@ -152,10 +139,10 @@ static void wait_in_inner(void *arg)
 {
         struct nest *n = arg;
 
-        scope_open(&n->outer, LONG_TIME);
+        scope_open(&n->outer, SCOPE_LONG_TIME);
         scope_open(&n->inner, WEFT_FOREVER);
         w_store_rel(&n->open, 1);
-        CHECK_EQ(weft_sleep(LONG_TIME), -ECANCELED);
+        CHECK_EQ(weft_sleep(SCOPE_LONG_TIME), -ECANCELED);
         CHECK_EQ(weft_scope_status(&n->inner), 0);
         CHECK_EQ(weft_scope_status(&n->outer), -ECANCELED);
         scope_close(&n->inner, 0);
@@ -167,22 +154,16 @@ static void wait_in_inner(void *arg)
         CHECK_EQ(weft_sleep(WEFT_US(1)), 0);
 }
 
-static void main_nest(void *arg)
+GO_TEST(a_strike_reaches_the_scopes_within)
 {
         struct nest  n = { 0 };
         struct guest g;
 
-        (void)arg;
         guest_start(&g, wait_in_inner, &n);
         sched_await(&n.open, 1);
         guest_await_asleep(&n.inner);
         weft_scope_cancel(&n.outer);
         guest_join(&g);
-}
-
-TEST(a_strike_reaches_the_scopes_within)
-{
-        sched_run(main_nest, NULL);
 }
 
 static void shielded(void *arg)
@@ -198,7 +179,7 @@ static void shielded(void *arg)
         scope_open(&n->inner, WEFT_FOREVER);            /* counts, and is a tree of its own */
         CHECK_EQ(weft_cancelled(), 0);
         w_store_rel(&n->open, 1);
-        CHECK_EQ(weft_sleep(LONG_TIME), -ECANCELED);
+        CHECK_EQ(weft_sleep(SCOPE_LONG_TIME), -ECANCELED);
         scope_close(&n->inner, 0);
         CHECK_EQ(weft_cancelled(), 0);
         weft_shield_end();
@@ -206,23 +187,17 @@ static void shielded(void *arg)
         scope_close(&n->outer, 0);
 }
 
-static void main_shield(void *arg)
+GO_TEST(a_shield_hides_what_a_thread_is_in)
 {
         struct nest  n = { 0 };
         struct guest g;
 
-        (void)arg;
         guest_start(&g, shielded, &n);
         sched_await(&n.open, 1);
         guest_await_asleep(&n.inner);
         weft_scope_cancel(&n.outer);                    /* hidden, and struck already */
         weft_scope_cancel(&n.inner);
         guest_join(&g);
-}
-
-TEST(a_shield_hides_what_a_thread_is_in)
-{
-        sched_run(main_shield, NULL);
 }
 
 static void sleep_until_told(void *arg)
@@ -235,12 +210,11 @@ static void sleep_until_told(void *arg)
         scope_close(&n->outer, 0);
 }
 
-static void main_apart(void *arg)
+GO_TEST(threads_do_not_share_scopes)
 {
         struct nest  a = { 0 }, b = { 0 };
         struct guest ga, gb;
 
-        (void)arg;
         guest_start(&ga, sleep_until_told, &a);
         guest_start(&gb, sleep_until_told, &b);
         sched_await(&a.open, 1);
@@ -253,11 +227,6 @@ static void main_apart(void *arg)
         CHECK_EQ(weft_scope_status(&b.outer), 0);
         weft_scope_cancel(&b.outer);
         guest_join(&gb);
-}
-
-TEST(threads_do_not_share_scopes)
-{
-        sched_run(main_apart, NULL);
 }
 
 /* ---- Children -------------------------------------------------------------------------------- */
@@ -274,7 +243,7 @@ static int spawn_more(void *counter)
 {
         weft_scope s;
 
-        scope_open(&s, LONG_TIME);
+        scope_open(&s, SCOPE_LONG_TIME);
         for (int i = 0; i < 3; i++)
                 scope_go(&s, count_up, counter);
         scope_close(&s, 0);
@@ -294,7 +263,7 @@ static void wait_for_children(void *arg)
         int          parked = 0;
 
         (void)arg;
-        scope_open(&s, LONG_TIME);
+        scope_open(&s, SCOPE_LONG_TIME);
         for (int i = 0; i < 20; i++)
                 scope_go(&s, i % 2 ? spawn_more : count_up, &n);
         scope_close(&s, 0);
@@ -303,7 +272,7 @@ static void wait_for_children(void *arg)
         scope_open(&s, WEFT_FOREVER);
         scope_go(&s, scope_park, &parked);
         scope_go(&s, fail_late, (void *)(intptr_t)-77);
-        CHECK_EQ(weft_sleep(LONG_TIME), -ECANCELED);    /* the opener is struck like the others */
+        CHECK_EQ(weft_sleep(SCOPE_LONG_TIME), -ECANCELED); /* the opener too */
         CHECK_EQ(weft_scope_go(&s, count_up, &n), -ECANCELED);
         scope_close(&s, -77);
         CHECK_EQ(parked, -ECANCELED);
@@ -316,15 +285,10 @@ static void wait_for_children(void *arg)
         CHECK_EQ(weft_scope_status(&s), -ETIMEDOUT);
 }
 
-static void main_children(void *arg)
+GO_TEST(a_thread_waits_for_its_children)
 {
-        guest_run(wait_for_children, arg);
+        guest_run(wait_for_children, NULL);
         CHECK_EQ(weft_count(), 1);
-}
-
-TEST(a_thread_waits_for_its_children)
-{
-        sched_run(main_children, NULL);
 }
 
 /* ---- Everything at once ---------------------------------------------------------------------- */
@@ -353,7 +317,7 @@ static void storm_round(struct storm *st, uint32_t i)
         for (uint32_t k = 0; k < i % 4; k++)
                 (void)weft_scope_go(&st->scopes[k % 2], take_permit, &st->sem);
         w_store_rel(&st->open, 1);
-        int rc = i % 2 ? weft_sem_acquire(&st->sem) : weft_sleep(LONG_TIME);
+        int rc = i % 2 ? weft_sem_acquire(&st->sem) : weft_sleep(SCOPE_LONG_TIME);
 
         CHECK(rc == -ECANCELED || rc == -ETIMEDOUT);
         CHECK_EQ(weft_cancelled(), rc);
@@ -388,11 +352,10 @@ static void strike_storms(void *arg)
         }
 }
 
-static void main_storm(void *arg)
+GO_TEST(threads_with_scopes_and_cancellers_of_both_kinds)
 {
         struct guest guests[N_THREADS], striker;
 
-        (void)arg;
         for (int i = 0; i < N_THREADS; i++)
                 guest_start(&guests[i], storm, &storms[i]);
         guest_start(&striker, strike_storms, NULL);
@@ -404,9 +367,4 @@ static void main_storm(void *arg)
         guest_join(&striker);
         sched_join(id);
         CHECK_EQ(weft_count(), 1);
-}
-
-TEST(threads_with_scopes_and_cancellers_of_both_kinds)
-{
-        sched_run(main_storm, NULL);
 }

@@ -1,6 +1,8 @@
 /* tests/flow/scope/test_scope_guest_end.c - scopes of threads that weft did not create, and the end
  * of the run.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/guest.h"
@@ -39,7 +41,7 @@ static int park(void *arg)
 
 static void open_with_children(void)
 {
-        scope_open(&at.outer, LONG_TIME);
+        scope_open(&at.outer, SCOPE_LONG_TIME);
         scope_go(&at.outer, park, NULL);
         scope_open(&at.inner, WEFT_FOREVER);
         scope_go(&at.inner, park, NULL);
@@ -96,7 +98,7 @@ static void keep_open(void *arg)
         while (!w_run_is_on())
                 w_os_yield();
         open_with_children();
-        CHECK_EQ(weft_sleep(LONG_TIME), -ESHUTDOWN);
+        CHECK_EQ(weft_sleep(SCOPE_LONG_TIME), -ESHUTDOWN);
         CHECK_EQ(weft_scope_go(&at.inner, never, NULL), -ESHUTDOWN);
         await_runs(1);
         weft_scope_cancel(&at.outer);                   /* harmless without a run */
@@ -105,7 +107,7 @@ static void keep_open(void *arg)
         while (!w_run_is_on())
                 w_os_yield();
         CHECK_EQ(weft_cancelled(), -ECANCELED);         /* the end of the run has struck */
-        CHECK_EQ(weft_sleep(LONG_TIME), -ECANCELED);
+        CHECK_EQ(weft_sleep(SCOPE_LONG_TIME), -ECANCELED);
         CHECK_EQ(weft_scope_status(&at.inner), -ECANCELED);
         CHECK_EQ(weft_scope_go(&at.inner, never, NULL), -ECANCELED);
         weft_shield_begin();
@@ -222,7 +224,7 @@ static void open_and_close(void *arg)
                 if (rc < 0)
                         continue;
                 (void)weft_scope_go(&s, yield_once, NULL);
-                if (weft_scope_open(&below, LONG_TIME) == 0) {
+                if (weft_scope_open(&below, SCOPE_LONG_TIME) == 0) {
                         (void)weft_scope_go(&below, yield_once, NULL);
                         (void)weft_sleep(WEFT_US(5));
                         rc = weft_scope_close(&below);

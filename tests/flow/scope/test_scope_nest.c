@@ -1,6 +1,8 @@
 /* tests/flow/scope/test_scope_nest.c - scopes within scopes, of one goroutine and of its children,
  * and shields between them.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/scope.h"
@@ -9,20 +11,19 @@
 
 /* ---- Of one goroutine ------------------------------------------------------------------------ */
 
-static void main_outer(void *arg)
+GO_TEST(an_outer_scope_strikes_the_inner_one)
 {
         weft_scope outer, inner;
 
-        (void)arg;
         scope_open(&outer, WEFT_FOREVER);
-        scope_open(&inner, LONG_TIME);
+        scope_open(&inner, SCOPE_LONG_TIME);
         weft_scope_cancel(&outer);
         CHECK_EQ(weft_park(), -ECANCELED);
         CHECK_EQ(weft_scope_status(&inner), 0);
         CHECK_EQ(weft_scope_status(&outer), -ECANCELED);
         CHECK_EQ(weft_scope_go(&inner, scope_park, NULL), -ECANCELED);
         scope_close(&inner, 0);
-        scope_open(&inner, LONG_TIME);          /* one that is opened later is struck, too */
+        scope_open(&inner, SCOPE_LONG_TIME);          /* one that is opened later is struck, too */
         CHECK_EQ(weft_cancelled(), -ECANCELED);
         weft_scope_cancel(&inner);
         CHECK_EQ(weft_scope_status(&inner), -ECANCELED);
@@ -32,17 +33,11 @@ static void main_outer(void *arg)
         CHECK_EQ(weft_cancelled(), 0);
 }
 
-TEST(an_outer_scope_strikes_the_inner_one)
-{
-        sched_run(main_outer, NULL);
-}
-
-static void main_inner(void *arg)
+GO_TEST(an_inner_scope_leaves_the_outer_one_alone)
 {
         weft_scope outer, inner;
 
-        (void)arg;
-        scope_open(&outer, LONG_TIME);
+        scope_open(&outer, SCOPE_LONG_TIME);
         scope_open(&inner, WEFT_MS(1));
         CHECK_EQ(weft_park(), -ETIMEDOUT);
         CHECK_EQ(weft_scope_status(&outer), 0);
@@ -53,16 +48,10 @@ static void main_inner(void *arg)
         scope_close(&outer, 0);
 }
 
-TEST(an_inner_scope_leaves_the_outer_one_alone)
-{
-        sched_run(main_inner, NULL);
-}
-
-static void main_earlier(void *arg)
+GO_TEST(whichever_struck_first_counts)
 {
         weft_scope outer, inner;
 
-        (void)arg;
         scope_open(&outer, WEFT_FOREVER);
         scope_open(&inner, 0);
         weft_scope_cancel(&outer);
@@ -78,17 +67,12 @@ static void main_earlier(void *arg)
         scope_close(&outer, 0);
 
         scope_open(&outer, 0);
-        scope_open(&inner, LONG_TIME);
+        scope_open(&inner, SCOPE_LONG_TIME);
         weft_scope_cancel(&inner);
         CHECK_EQ(weft_cancelled(), -ETIMEDOUT);
         CHECK_EQ(weft_scope_status(&inner), -ECANCELED);
         scope_close(&inner, 0);
         scope_close(&outer, 0);
-}
-
-TEST(whichever_struck_first_counts)
-{
-        sched_run(main_earlier, NULL);
 }
 
 enum { DEPTH = 300 };
@@ -97,7 +81,7 @@ static void nest(uint32_t depth, weft_scope *top)
 {
         weft_scope s;
 
-        scope_open(&s, depth % 3 ? WEFT_FOREVER : LONG_TIME);
+        scope_open(&s, depth % 3 ? WEFT_FOREVER : SCOPE_LONG_TIME);
         if (depth == 0) {
                 weft_scope_cancel(top);
                 CHECK_EQ(weft_park(), -ECANCELED);
@@ -109,16 +93,10 @@ static void nest(uint32_t depth, weft_scope *top)
         scope_close(&s, 0);
 }
 
-static void main_deep(void *arg)
+GO_TEST(many_scopes_deep)
 {
-        (void)arg;
         nest(DEPTH, NULL);
         CHECK_EQ(weft_cancelled(), 0);
-}
-
-TEST(many_scopes_deep)
-{
-        sched_run(main_deep, NULL);
 }
 
 /* ---- Children and theirs --------------------------------------------------------------------- */
@@ -156,7 +134,7 @@ static int be_parent(void *arg)
         bool        opens = me.family->own_scopes || me.level == 0;
 
         if (opens)
-                scope_open(&own, LONG_TIME);
+                scope_open(&own, SCOPE_LONG_TIME);
         if (me.level < LEVELS)
                 start_children(&me, children, opens ? &own : me.scope);
         w_add_rlx(&me.family->n_asleep, 1);
@@ -219,29 +197,22 @@ static int fail_at_once(void *arg)
         return 4;
 }
 
-static void main_error_above(void *arg)
+GO_TEST(a_childs_error_strikes_scopes_below)
 {
         weft_scope s;
 
-        (void)arg;
         scope_open(&s, WEFT_FOREVER);
         sched_await_parked(scope_go(&s, fail_within, NULL));
         scope_go(&s, fail_at_once, NULL);
         scope_close(&s, 4);
 }
 
-TEST(a_childs_error_strikes_scopes_below)
-{
-        sched_run(main_error_above, NULL);
-}
-
 /* ---- Shields --------------------------------------------------------------------------------- */
 
-static void main_shield(void *arg)
+GO_TEST(behind_a_shield_nothing_is_cancelled)
 {
         weft_scope s;
 
-        (void)arg;
         scope_open(&s, WEFT_FOREVER);
         weft_scope_cancel(&s);
         weft_shield_begin();
@@ -259,11 +230,6 @@ static void main_shield(void *arg)
         weft_shield_end();
 }
 
-TEST(behind_a_shield_nothing_is_cancelled)
-{
-        sched_run(main_shield, NULL);
-}
-
 static int unpark_shielded(void *id)
 {
         CHECK_EQ(weft_cancelled(), 0);          /* of a scope behind the shield */
@@ -271,16 +237,15 @@ static int unpark_shielded(void *id)
         return 0;
 }
 
-static void main_scope_behind(void *arg)
+GO_TEST(a_scope_opened_behind_a_shield_counts)
 {
         weft_scope s, cleanup;
         int64_t    id = weft_id();
 
-        (void)arg;
         scope_open(&s, WEFT_FOREVER);
         weft_scope_cancel(&s);
         weft_shield_begin();
-        scope_open(&cleanup, LONG_TIME);
+        scope_open(&cleanup, SCOPE_LONG_TIME);
         scope_go(&cleanup, unpark_shielded, &id);
         CHECK_EQ(weft_park(), 0);
         weft_scope_cancel(&cleanup);
@@ -295,11 +260,6 @@ static void main_scope_behind(void *arg)
         scope_close(&s, 0);
 }
 
-TEST(a_scope_opened_behind_a_shield_counts)
-{
-        sched_run(main_scope_behind, NULL);
-}
-
 /* The shield is up while the goroutine sleeps: the strike must leave it asleep. */
 static int sleep_shielded(void *result)
 {
@@ -310,12 +270,11 @@ static int sleep_shielded(void *result)
         return 0;
 }
 
-static void main_sleep_shielded(void *arg)
+GO_TEST(a_strike_leaves_a_shielded_sleeper_asleep)
 {
         weft_scope s;
         int        result = 1;
 
-        (void)arg;
         scope_open(&s, WEFT_FOREVER);
         int64_t id = scope_go(&s, sleep_shielded, &result);
 
@@ -327,9 +286,4 @@ static void main_sleep_shielded(void *arg)
         CHECK_EQ(weft_unpark(id), 0);
         scope_close(&s, 0);
         CHECK_EQ(result, 0);
-}
-
-TEST(a_strike_leaves_a_shielded_sleeper_asleep)
-{
-        sched_run(main_sleep_shielded, NULL);
 }

@@ -3,6 +3,8 @@
  *
  * Set TEST_LONG=1 for a million scopes in memory that is unmapped, as `make stress` does.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/scope.h"
@@ -40,7 +42,7 @@ static void race_once(uint32_t round, uint32_t *n_taken)
         struct race race = { &s, weft_id() };
         int64_t     ids[2];
 
-        scope_open(&s, LONG_TIME);
+        scope_open(&s, SCOPE_LONG_TIME);
         ids[0] = sched_go(round % 2 ? give_token : cancel_scope, &race);
         ids[1] = sched_go(round % 2 ? cancel_scope : give_token, &race);
         int rc = weft_park();
@@ -58,19 +60,13 @@ static void race_once(uint32_t round, uint32_t *n_taken)
                 CHECK(!scope_take_token());     /* there was one only */
 }
 
-static void main_race(void *arg)
+GO_TEST(a_token_is_taken_or_kept)
 {
         uint32_t n = sched_scale(2000), n_taken = 0;
 
-        (void)arg;
         for (uint32_t i = 0; i < n; i++)
                 race_once(i, &n_taken);
         CHECK(n_taken <= n);
-}
-
-TEST(a_token_is_taken_or_kept)
-{
-        sched_run(main_race, NULL);
 }
 
 /* ---- Everything at once ---------------------------------------------------------------------- */
@@ -118,19 +114,13 @@ static void strike_three_ways(uint32_t round)
         CHECK_MSG(rc == 0 || rc == -EIO, "close returned %d", rc);
 }
 
-static void main_three_ways(void *arg)
+GO_TEST(deadline_cancel_and_error_together)
 {
         uint32_t n = sched_scale(1000);
 
-        (void)arg;
         for (uint32_t i = 0; i < n; i++)
                 strike_three_ways(i);
         CHECK_EQ(weft_count(), 1);
-}
-
-TEST(deadline_cancel_and_error_together)
-{
-        sched_run(main_three_ways, NULL);
 }
 
 /* ---- Lifetime -------------------------------------------------------------------------------- */
@@ -142,7 +132,7 @@ static void unmap_after_close(uint32_t round)
                              -1, 0);
 
         CHECK(s != MAP_FAILED);
-        scope_open(s, round % 2 ? LONG_TIME : WEFT_FOREVER);
+        scope_open(s, round % 2 ? SCOPE_LONG_TIME : WEFT_FOREVER);
         scope_go(s, member, NULL);
         if (round % 3)
                 scope_go(s, cancel_and_go, s);
@@ -194,12 +184,11 @@ static void *cancel_each(void *arg)
         return NULL;
 }
 
-static void main_vanish_foreign(void *arg)
+GO_TEST(a_scope_may_vanish_while_a_canceller_returns)
 {
         struct caller caller = { .n = sched_scale(1000) };
         pthread_t    thread;
 
-        (void)arg;
         CHECK_EQ(pthread_create(&thread, NULL, cancel_each, &caller), 0);
         for (uint32_t i = 1; i <= caller.n; i++) {
                 caller.s = mmap(NULL, sizeof(weft_scope), PROT_READ | PROT_WRITE,
@@ -214,11 +203,6 @@ static void main_vanish_foreign(void *arg)
         CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
-TEST(a_scope_may_vanish_while_a_canceller_returns)
-{
-        sched_run(main_vanish_foreign, NULL);
-}
-
 /* ---- The end of the run ---------------------------------------------------------------------- */
 
 static w_atomic_u32 n_asleep;
@@ -228,7 +212,7 @@ static int sleep_for_good(void *arg)
         weft_scope s;
 
         (void)arg;
-        scope_open(&s, LONG_TIME);
+        scope_open(&s, SCOPE_LONG_TIME);
         w_add_rlx(&n_asleep, 1);
         CHECK_MSG(weft_park() == 0, "woken after the end of the run");
         return 0;
@@ -239,7 +223,7 @@ static void sleep_in_scopes(void *arg)
         weft_scope s;
 
         (void)arg;
-        scope_open(&s, LONG_TIME);
+        scope_open(&s, SCOPE_LONG_TIME);
         for (int i = 0; i < N_MEMBERS; i++)
                 scope_go(&s, sleep_for_good, NULL);
         w_add_rlx(&n_asleep, 1);

@@ -4,6 +4,11 @@
  *
  * The handler does not ask for system calls to be restarted.
  *
+ * test: procs=1,2,4 valgrind=no
+ * Valgrind reports the threads of a child that ends as leaks, and fails by its exit status. It also
+ * takes a change from a goroutine's stack to a near signal stack and back for a large frame that
+ * is gone, with everything between the two; told of both stacks it loses count of them.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"

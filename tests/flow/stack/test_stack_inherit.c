@@ -3,6 +3,8 @@
  *
  * At one P the goroutines of these tests follow each other on one stack; at more Ps mostly.
  *
+ * test: procs=1,2,4 libs=m
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -118,11 +120,10 @@ static void exits_from_below(void *arg)
         weft_exit();
 }
 
-static void mixed(void *arg)
+GO_TEST(returns_and_exits_take_turns)
 {
         int64_t ids[3 * N];
 
-        (void)arg;
         for (int i = 0; i < 3 * N; i++)
                 ids[i] = sched_go(i % 3 == 0 ? exits_from_below : deep, NULL);
         for (int i = 3 * N; i-- > 0;)
@@ -130,9 +131,4 @@ static void mixed(void *arg)
         CHECK_EQ(w_load_acq(&n_clean), 3 * N);
         CHECK_EQ(weft_count(), 1);
         CHECK_EQ(weft_check(), 0);
-}
-
-TEST(returns_and_exits_take_turns)
-{
-        sched_run(mixed, NULL);
 }

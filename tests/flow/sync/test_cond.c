@@ -1,5 +1,7 @@
 /* Cond: FIFO signals, broadcast, no spurious wake-ups, the mutex is held again in every case.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
@@ -62,11 +64,10 @@ static void start_waiters(int64_t ids[N])
                 ids[i] = go_waiting(i);
 }
 
-static void signals_main(void *arg)
+GO_TEST(each_signal_wakes_the_one_that_waits_longest)
 {
         int64_t ids[N];
 
-        (void)arg;
         weft_cond_signal(&cond);        /* nobody waits: nothing is kept */
         weft_cond_broadcast(&cond);
         start_waiters(ids);
@@ -83,26 +84,15 @@ static void signals_main(void *arg)
         weft_cond_signal(&cond);
 }
 
-TEST(each_signal_wakes_the_one_that_waits_longest)
-{
-        sched_run(signals_main, NULL);
-}
-
-static void broadcast_main(void *arg)
+GO_TEST(a_broadcast_wakes_all)
 {
         int64_t ids[N];
 
-        (void)arg;
         start_waiters(ids);
         weft_cond_broadcast(&cond);
         for (int i = 0; i < N; i++)
                 sched_join(ids[i]);
         CHECK_EQ(woken_now(), N);
-}
-
-TEST(a_broadcast_wakes_all)
-{
-        sched_run(broadcast_main, NULL);
 }
 
 /* ---- Producers and consumers ----------------------------------------------------------------- */
@@ -139,13 +129,12 @@ static void producer(void *arg)
         }
 }
 
-static void buffer_main(void *arg)
+GO_TEST(goroutines_and_threads_share_a_bounded_buffer)
 {
         uint32_t           each = sched_scale(2000) + 1;
         int64_t            ids[6];
         struct sync_thread threads[2];
 
-        (void)arg;
         n_to_take = 4 * each;
         for (int i = 0; i < 6; i++)
                 ids[i] = i < 3 ? sched_go(producer, (void *)(uintptr_t)each)
@@ -158,11 +147,6 @@ static void buffer_main(void *arg)
                 sync_thread_join(&threads[i]);
         CHECK_EQ(n_taken, n_to_take);
         CHECK_EQ(n_items, 0);
-}
-
-TEST(goroutines_and_threads_share_a_bounded_buffer)
-{
-        sched_run(buffer_main, NULL);
 }
 
 /* ---- Cancellation ---------------------------------------------------------------------------- */
@@ -178,11 +162,10 @@ static int wait_call(void *arg)
         return rc;
 }
 
-static void cancel_main(void *arg)
+GO_TEST(a_scope_ends_the_wait_and_the_mutex_is_held)
 {
         int64_t ids[N];
 
-        (void)arg;
         CHECK_EQ(sync_call_cancelled(wait_call, NULL), -ECANCELED);
         CHECK_EQ(sync_call_timed(wait_call, NULL, 0), -ETIMEDOUT);
         CHECK_EQ(sync_call_timed(wait_call, NULL, WEFT_MS(1)), -ETIMEDOUT);
@@ -192,11 +175,6 @@ static void cancel_main(void *arg)
         weft_cond_broadcast(&cond);
         for (int i = 0; i < N; i++)
                 sched_join(ids[i]);
-}
-
-TEST(a_scope_ends_the_wait_and_the_mutex_is_held)
-{
-        sched_run(cancel_main, NULL);
 }
 
 /* A signal for one that is being cancelled, with another one behind it in line. */
@@ -247,16 +225,10 @@ static void race_once(void)
         sched_join(sure);
 }
 
-static void race_main(void *arg)
+GO_TEST(a_signal_is_never_lost_to_a_cancellation)
 {
-        (void)arg;
         for (uint32_t n = sched_scale(2000) + 1; n > 0; n--)
                 race_once();
-}
-
-TEST(a_signal_is_never_lost_to_a_cancellation)
-{
-        sched_run(race_main, NULL);
 }
 
 /* ---- Without a run --------------------------------------------------------------------------- */

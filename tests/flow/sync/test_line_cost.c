@@ -5,6 +5,8 @@
  * TEST_LONG goes up to 100,000 who wait. More always wait than fit into a P's own queue: the step
  * from there to the global one costs, and with random pauses in between it costs a lot.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"

@@ -1,5 +1,7 @@
 /* Mutex: exclusion, try, hand-over, threads that are not weft's, with and without a runtime.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
@@ -134,11 +136,10 @@ static void lock_and_note(void *arg)
         weft_mutex_unlock(&mutex);
 }
 
-static void waiters_in_line(void *arg)
+GO_TEST(who_waits_gets_it_in_order)
 {
         int64_t ids[8];
 
-        (void)arg;
         weft_mutex_lock(&mutex);
         for (uintptr_t i = 0; i < 8; i++)
                 ids[i] = sync_go_waiting(lock_and_note, (void *)i);
@@ -148,11 +149,6 @@ static void waiters_in_line(void *arg)
                 sched_join(ids[i]);
         for (uint32_t i = 0; i < 8; i++)
                 CHECK_EQ(w_load_rlx(&order[i]), i);
-}
-
-TEST(who_waits_gets_it_in_order)
-{
-        sched_run(waiters_in_line, NULL);
 }
 
 /* Goroutine 1 takes the mutex again and again and lets others run only while it holds it: without
@@ -197,19 +193,13 @@ static void unlock_later(void *arg)
         weft_mutex_unlock(arg);
 }
 
-static void not_cancellable(void *arg)
+GO_TEST(no_scope_ends_the_wait_for_a_mutex)
 {
-        (void)arg;
         weft_mutex_lock(&mutex);
         int64_t id = sched_go(unlock_later, &mutex);
 
         CHECK_EQ(sync_call_timed(lock_in_scope, &mutex, 0), 0);
         sched_join(id);
-}
-
-TEST(no_scope_ends_the_wait_for_a_mutex)
-{
-        sched_run(not_cancellable, NULL);
 }
 
 /* ---- A thread that waits when the run ends --------------------------------------------------- */

@@ -1,5 +1,7 @@
 /* Once: one call, everyone after it, also if it ends by weft_exit; with and without a runtime.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
@@ -45,21 +47,16 @@ static void ask(void *arg)
         w_add_rlx(&n_returned, 1);
 }
 
-static void ten_ask(void *arg)
+GO_TEST(all_return_after_the_one_call)
 {
         struct sync_thread threads[2];
 
         for (int i = 0; i < 2; i++)
                 sync_thread_start(&threads[i], ask, NULL);
-        sync_together(10, ask, arg);
+        sync_together(10, ask, NULL);
         for (int i = 0; i < 2; i++)
                 sync_thread_join(&threads[i]);
         CHECK_EQ(w_load_rlx(&n_returned), 12);
-}
-
-TEST(all_return_after_the_one_call)
-{
-        sched_run(ten_ask, NULL);
 }
 
 TEST(threads_wait_without_a_runtime)
@@ -81,16 +78,10 @@ static void outer_fn(void *arg)
         n_calls++;
 }
 
-static void nested(void *arg)
+GO_TEST(one_once_may_use_another)
 {
-        (void)arg;
         weft_once_do(&once, outer_fn, NULL);
         CHECK_EQ(n_calls, 2);
-}
-
-TEST(one_once_may_use_another)
-{
-        sched_run(nested, NULL);
 }
 
 static void count_and_exit(void *arg)
@@ -109,17 +100,12 @@ static void ask_exiting(void *arg)
         w_add_rlx(&n_returned, 1);
 }
 
-static void exit_main(void *arg)
+GO_TEST(a_function_that_ends_by_weft_exit_counts_as_done)
 {
-        sync_together(10, ask_exiting, arg);
+        sync_together(10, ask_exiting, NULL);
         CHECK_EQ(w_load_rlx(&n_returned), 9);
         weft_once_do(&once, never, NULL);
         weft_once_do(&inner, never, NULL);
-}
-
-TEST(a_function_that_ends_by_weft_exit_counts_as_done)
-{
-        sched_run(exit_main, NULL);
 }
 
 static void exit_later(void *arg)
@@ -129,13 +115,8 @@ static void exit_later(void *arg)
         weft_exit();                            /* after it: nothing is left to be done */
 }
 
-static void exit_later_main(void *arg)
+GO_TEST(an_exit_after_the_call_does_nothing_more)
 {
-        sync_together(3, exit_later, arg);
+        sync_together(3, exit_later, NULL);
         CHECK_EQ(n_calls, 1);
-}
-
-TEST(an_exit_after_the_call_does_nothing_more)
-{
-        sched_run(exit_later_main, NULL);
 }

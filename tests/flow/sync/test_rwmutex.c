@@ -1,5 +1,7 @@
 /* Rwmutex: readers together, writers alone, nobody starves, try forms, threads of the program.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
@@ -125,15 +127,9 @@ static void read_and_note(void *arg)
         weft_rwmutex_runlock(&rwmutex);
 }
 
-static void parallel_readers(void *arg)
+GO_TEST(readers_are_in_together)
 {
-        (void)arg;
         sync_together(8, read_and_note, (void *)8);
-}
-
-TEST(readers_are_in_together)
-{
-        sched_run(parallel_readers, NULL);
 }
 
 static void writer_notes(void *arg)
@@ -156,11 +152,10 @@ static void reader_notes(void *arg)
 
 /* A reader is in; a writer waits, then readers, then a writer. The first writer goes first, though
  * readers could have joined the one that was in; then the readers, then the second writer. */
-static void order_main(void *arg)
+GO_TEST(a_writer_that_waits_goes_before_new_readers)
 {
         int64_t ids[4];
 
-        (void)arg;
         weft_rwmutex_rlock(&rwmutex);
         ids[0] = sync_go_waiting(writer_notes, "1");
         ids[1] = sync_go_waiting(reader_notes, "r");
@@ -172,11 +167,6 @@ static void order_main(void *arg)
         for (int i = 0; i < 4; i++)
                 sched_join(ids[i]);
         CHECK_STR(events, "1r2");
-}
-
-TEST(a_writer_that_waits_goes_before_new_readers)
-{
-        sched_run(order_main, NULL);
 }
 
 static w_atomic_u32 stop;
@@ -191,11 +181,10 @@ static void read_for_ever(void *arg)
         }
 }
 
-static void starve_main(void *arg)
+GO_TEST(readers_do_not_starve_writers)
 {
         int64_t ids[4];
 
-        (void)arg;
         for (int i = 0; i < 4; i++)
                 ids[i] = sched_go(read_for_ever, NULL);
         for (int i = 0; i < 100; i++) {
@@ -208,11 +197,6 @@ static void starve_main(void *arg)
                 sched_join(ids[i]);
 }
 
-TEST(readers_do_not_starve_writers)
-{
-        sched_run(starve_main, NULL);
-}
-
 static void write_for_ever(void *arg)
 {
         (void)arg;
@@ -223,11 +207,10 @@ static void write_for_ever(void *arg)
         }
 }
 
-static void starve_readers_main(void *arg)
+GO_TEST(writers_do_not_starve_readers)
 {
         int64_t ids[3];
 
-        (void)arg;
         for (int i = 0; i < 3; i++)
                 ids[i] = sched_go(write_for_ever, NULL);
         for (int i = 0; i < 100; i++) {
@@ -238,11 +221,6 @@ static void starve_readers_main(void *arg)
         w_store_rlx(&stop, 1);
         for (int i = 0; i < 3; i++)
                 sched_join(ids[i]);
-}
-
-TEST(writers_do_not_starve_readers)
-{
-        sched_run(starve_readers_main, NULL);
 }
 
 static void lock_for_ever(void *arg)

@@ -1,5 +1,7 @@
 /* Semaphore: permits are neither lost nor made, who waits longest is next, cancellation, ends.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
@@ -90,12 +92,11 @@ static void acquire_and_note(void *arg)
 }
 
 /* One at a time: a permit that is given away cannot be overtaken by who tries at that moment. */
-static void order_main(void *arg)
+GO_TEST(permits_go_to_who_waits_longest)
 {
         weft_sem s = WEFT_SEM_INIT(0);
         int64_t  ids[8];
 
-        (void)arg;
         for (int i = 0; i < 8; i++)
                 ids[i] = sync_go_waiting(acquire_and_note, &s);
         for (uint32_t i = 0; i < 8; i++) {
@@ -106,11 +107,6 @@ static void order_main(void *arg)
         }
 }
 
-TEST(permits_go_to_who_waits_longest)
-{
-        sched_run(order_main, NULL);
-}
-
 /* ---- Cancellation ---------------------------------------------------------------------------- */
 
 static int acquire(void *s)
@@ -118,22 +114,16 @@ static int acquire(void *s)
         return weft_sem_acquire(s);
 }
 
-static void cancel_main(void *arg)
+GO_TEST(a_scope_ends_the_wait)
 {
         weft_sem s = WEFT_SEM_INIT(0);
 
-        (void)arg;
         CHECK_EQ(sync_call_cancelled(acquire, &s), -ECANCELED);
         CHECK_EQ(sync_call_timed(acquire, &s, WEFT_MS(1)), -ETIMEDOUT);
         weft_sem_release(&s);
         CHECK_EQ(sync_call_timed(acquire, &s, 0), -ETIMEDOUT);  /* although there is a permit */
         CHECK_EQ(weft_sem_try_acquire(&s), 0);
         CHECK_EQ(weft_sem_try_acquire(&s), -EAGAIN);
-}
-
-TEST(a_scope_ends_the_wait)
-{
-        sched_run(cancel_main, NULL);
 }
 
 static int cancel_soon(void *scope)

@@ -6,6 +6,8 @@
  * before it began. The state after a set of operations does not depend on their order, so each set
  * is visited once.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"

@@ -3,6 +3,8 @@
  *
  * TEST_LONG does it 100,000 times in each test at each number of Ps: two million in all.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"

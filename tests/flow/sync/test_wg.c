@@ -1,5 +1,7 @@
 /* Wait group: nobody returns early, everybody returns, counts, cancellation, reuse.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
@@ -9,11 +11,10 @@ enum { N = 16 };
 static weft_wg      first = WEFT_WG_INIT, second = WEFT_WG_INIT;
 static w_atomic_u32 n_through;
 
-static void main_zero(void *arg)
+GO_TEST(a_count_of_zero_needs_no_wait)
 {
         weft_wg w = { 0 };
 
-        (void)arg;
         CHECK_EQ(weft_wg_wait(&w), 0);
         weft_wg_add(&w, 2);
         weft_wg_add(&w, 0);
@@ -24,11 +25,6 @@ static void main_zero(void *arg)
         CHECK_EQ(weft_wg_wait(&w), 0);
         for (size_t i = 0; i < sizeof(w); i++)
                 CHECK_EQ(((char *)&w)[i], 0);
-}
-
-TEST(a_count_of_zero_needs_no_wait)
-{
-        sched_run(main_zero, NULL);
 }
 
 TEST(without_a_runtime_nobody_waits)
@@ -51,11 +47,10 @@ static void stage(void *arg)
         w_add_rlx(&n_through, 1);
 }
 
-static void barrier(void *arg)
+GO_TEST(nobody_is_released_early)
 {
         int64_t ids[N];
 
-        (void)arg;
         for (int round = 0; round < 8; round++) {
                 weft_wg_add(&first, N);
                 weft_wg_add(&second, N);
@@ -73,11 +68,6 @@ static void barrier(void *arg)
         }
 }
 
-TEST(nobody_is_released_early)
-{
-        sched_run(barrier, NULL);
-}
-
 /* ---- What was done before is seen ------------------------------------------------------------ */
 
 static uint32_t values[N];
@@ -90,9 +80,8 @@ static void write_value(void *arg)
         weft_wg_done(&first);
 }
 
-static void race(void *arg)
+GO_TEST(what_came_before_done_is_seen)
 {
-        (void)arg;
         for (uint32_t n = sched_scale(1000) + 1; n > 0; n--) {
                 weft_wg_add(&first, N);
                 for (int i = 0; i < N; i++)
@@ -103,11 +92,6 @@ static void race(void *arg)
                         values[i] = 0;
                 }
         }
-}
-
-TEST(what_came_before_done_is_seen)
-{
-        sched_run(race, NULL);
 }
 
 static void thread_done(void *arg)
@@ -122,11 +106,10 @@ static void thread_waits(void *arg)
         thread_rc = weft_wg_wait(arg);
 }
 
-static void with_threads(void *arg)
+GO_TEST(threads_of_the_program_take_part)
 {
         struct sync_thread done, waits;
 
-        (void)arg;
         weft_wg_add(&first, 2);
         weft_wg_add(&second, 1);
         sync_thread_start(&waits, thread_waits, &second);
@@ -138,11 +121,6 @@ static void with_threads(void *arg)
         sync_thread_join(&waits);
         sync_thread_join(&done);
         CHECK_EQ(thread_rc, 0);
-}
-
-TEST(threads_of_the_program_take_part)
-{
-        sched_run(with_threads, NULL);
 }
 
 /* ---- Cancellation and the end of a run ------------------------------------------------------- */

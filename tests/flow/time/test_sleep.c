@@ -1,5 +1,7 @@
 /* tests/flow/time/test_sleep.c - sleeping: never early, in order, whoever else is busy.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -19,19 +21,13 @@ static void sleep_checked(int64_t ns)
 
 /* ---- Lengths --------------------------------------------------------------------------------- */
 
-static void main_lengths(void *arg)
+GO_TEST(sleep_is_never_early)
 {
-        (void)arg;
         for (int64_t ns = 1; ns <= WEFT_MS(20); ns *= 3)
                 sleep_checked(ns);
         CHECK_EQ(weft_sleep(0), 0);
         CHECK_EQ(weft_sleep(-1), 0);
         CHECK_EQ(weft_sleep(INT64_MIN), 0);
-}
-
-TEST(sleep_is_never_early)
-{
-        sched_run(main_lengths, NULL);
 }
 
 /* ---- Enormous sleeps ------------------------------------------------------------------------- */
@@ -263,9 +259,8 @@ TEST(a_sleeper_wakes_while_another_computes)
 
 /* ---- Stopping the world ---------------------------------------------------------------------- */
 
-static void main_stopping(void *arg)
+GO_TEST(sleepers_survive_a_world_that_stops_again_and_again)
 {
-        (void)arg;
         w_store_rlx(&n_done, 0);
         for (uint32_t i = 0; i < 50; i++)
                 (void)sched_go(sleep_random, (void *)(uintptr_t)i);
@@ -275,18 +270,12 @@ static void main_stopping(void *arg)
         }
 }
 
-TEST(sleepers_survive_a_world_that_stops_again_and_again)
-{
-        sched_run(main_stopping, NULL);
-}
-
 /* ---- Scopes ---------------------------------------------------------------------------------- */
 
-static void main_scope(void *arg)
+GO_TEST(a_scope_cuts_a_sleep_short)
 {
         weft_scope s;
 
-        (void)arg;
         CHECK_EQ(weft_scope_open(&s, WEFT_FOREVER), 0);
         sleep_checked(WEFT_MS(1));
         CHECK_EQ(weft_scope_close(&s), 0);
@@ -305,22 +294,16 @@ static void main_scope(void *arg)
         sleep_checked(WEFT_US(100));
 }
 
-TEST(a_scope_cuts_a_sleep_short)
-{
-        sched_run(main_scope, NULL);
-}
-
 static void cancel_soon(void *scope)
 {
         CHECK_EQ(weft_sleep(WEFT_MS(2)), 0);
         weft_scope_cancel(scope);
 }
 
-static void main_cancel(void *arg)
+GO_TEST(a_cancellation_ends_a_sleep)
 {
         weft_scope s;
 
-        (void)arg;
         CHECK_EQ(weft_scope_open(&s, WEFT_FOREVER), 0);
         int64_t id = sched_go(cancel_soon, &s);
 
@@ -328,11 +311,6 @@ static void main_cancel(void *arg)
         CHECK_EQ(weft_sleep(0), -ECANCELED);
         CHECK_EQ(weft_scope_close(&s), 0);
         sched_join(id);
-}
-
-TEST(a_cancellation_ends_a_sleep)
-{
-        sched_run(main_cancel, NULL);
 }
 
 /* ---- Threads that weft does not know --------------------------------------------------------- */
@@ -393,11 +371,10 @@ TEST(the_timekeeper_does_not_end_for_want_of_work)
 #if defined(W_DEBUG)
 
 /* The heap of a P gets its memory with its first timer. */
-static void main_refused(void *arg)
+GO_TEST(without_memory_a_sleep_is_not_early_either)
 {
         weft_scope s;
 
-        (void)arg;
         w_inject_from(W_CALL_MMAP, 1, ENOMEM);
         sleep_checked(WEFT_MS(2));
         CHECK_EQ(weft_scope_open(&s, WEFT_FOREVER), 0);
@@ -408,15 +385,9 @@ static void main_refused(void *arg)
         sleep_checked(WEFT_MS(2));
 }
 
-TEST(without_memory_a_sleep_is_not_early_either)
-{
-        sched_run(main_refused, NULL);
-}
-
 /* No thread beyond the first two: the timekeeper has to work. */
-static void main_no_threads(void *arg)
+GO_TEST(without_threads_to_be_had_sleepers_wake)
 {
-        (void)arg;
         w_inject_from(W_CALL_THREAD, 1, EAGAIN);
         w_store_rlx(&n_done, 0);
         for (uint32_t i = 0; i < 20; i++)
@@ -424,11 +395,6 @@ static void main_no_threads(void *arg)
         while (w_load_acq(&n_done) < 20)
                 sleep_checked(WEFT_MS(1));
         w_inject_off();
-}
-
-TEST(without_threads_to_be_had_sleepers_wake)
-{
-        sched_run(main_no_threads, NULL);
 }
 
 #else

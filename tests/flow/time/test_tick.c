@@ -1,18 +1,19 @@
 /* tests/flow/time/test_tick.c - ticks: at regular times, missed ones skipped, silent once closed.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
 
 #include <errno.h>
 
-static void main_ticks(void *arg)
+GO_TEST(ticks_come_at_multiples_of_the_period)
 {
         int64_t    from = weft_now();
         weft_chan *c = weft_tick(WEFT_MS(2));
         int64_t    last = 0, due;
 
-        (void)arg;
         CHECK(c != NULL);
         CHECK_EQ(weft_chan_cap(c), 1);
         for (int i = 0; i < 10; i++) {
@@ -28,18 +29,12 @@ static void main_ticks(void *arg)
         weft_chan_unref(c);
 }
 
-TEST(ticks_come_at_multiples_of_the_period)
-{
-        sched_run(main_ticks, NULL);
-}
-
 /* The time in the channel is the one that it was due at, however late it is read. */
-static void main_slow(void *arg)
+GO_TEST(a_slow_reader_misses_ticks)
 {
         weft_chan *c = weft_tick(WEFT_MS(1));
         int64_t    first, second;
 
-        (void)arg;
         CHECK(c != NULL);
         CHECK_EQ(weft_sleep(WEFT_MS(20)), 0);
         int64_t slept_until = weft_now();
@@ -52,11 +47,6 @@ static void main_slow(void *arg)
         CHECK(second >= first + WEFT_MS(15));           /* those between were missed */
         CHECK_EQ(weft_chan_close(c), 0);
         weft_chan_unref(c);
-}
-
-TEST(a_slow_reader_misses_ticks)
-{
-        sched_run(main_slow, NULL);
 }
 
 static uint32_t n_armed(void)
@@ -73,13 +63,12 @@ static uint32_t n_armed(void)
         return n;
 }
 
-static void main_stops(void *arg)
+GO_TEST(closing_and_dropping_stop_the_ticks)
 {
         weft_chan *closed = weft_tick(WEFT_MS(1));
         weft_chan *dropped = weft_tick(WEFT_MS(1));
         int64_t    due;
 
-        (void)arg;
         CHECK_EQ(weft_chan_recv(closed, &due), 0);
         CHECK_EQ(weft_chan_close(closed), 0);
         while (weft_chan_recv(closed, &due) == 0)
@@ -92,15 +81,9 @@ static void main_stops(void *arg)
         weft_chan_unref(closed);
 }
 
-TEST(closing_and_dropping_stop_the_ticks)
-{
-        sched_run(main_stops, NULL);
-}
-
 /* The shortest period there is, closed and dropped while it sends. */
-static void main_stress(void *arg)
+GO_TEST(ticks_of_a_nanosecond_come_and_go)
 {
-        (void)arg;
         for (uint32_t i = 0; i < sched_scale(1000); i++) {
                 weft_chan *c = weft_tick(1 + i % 3);
                 int64_t    due;
@@ -114,11 +97,6 @@ static void main_stress(void *arg)
                         CHECK_EQ(weft_check(), 0);
                 weft_chan_unref(c);
         }
-}
-
-TEST(ticks_of_a_nanosecond_come_and_go)
-{
-        sched_run(main_stress, NULL);
 }
 
 static void main_exited(void *arg)

@@ -1,5 +1,7 @@
 /* tests/flow/time/test_timer.c - timers with functions: set, reset, stopped, freed at any time.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -47,12 +49,11 @@ static void fire_due(void *arg)
         CHECK_EQ(w_add_acqrel(&d->fired, 1), 0);
 }
 
-static void main_fires(void *arg)
+GO_TEST(timers_fire_once_and_not_early)
 {
         static struct due dues[40];
         weft_timer       *timers[40];
 
-        (void)arg;
         for (int i = 0; i < 40; i++) {
                 int64_t ns = WEFT_US(200) * ((i * 17) % 40);
 
@@ -68,11 +69,6 @@ static void main_fires(void *arg)
                 CHECK_EQ(weft_timer_stop(timers[i]), 0);
                 weft_timer_free(timers[i]);
         }
-}
-
-TEST(timers_fire_once_and_not_early)
-{
-        sched_run(main_fires, NULL);
 }
 
 static void main_at_once(void *arg)
@@ -127,11 +123,10 @@ TEST(a_stopped_timer_does_not_fire)
         sched_run(main_stop, NULL);
 }
 
-static void main_reset(void *arg)
+GO_TEST(reset_moves_a_timer_and_sets_it_again)
 {
         static struct due d;
 
-        (void)arg;
         d = (struct due){ .at = weft_now() + WEFT_MS(30) };
         weft_timer *t = timer_new(WEFT_MS(1000000), fire_due, &d);
 
@@ -152,11 +147,6 @@ static void main_reset(void *arg)
         CHECK_EQ(weft_timer_reset(t, WEFT_FOREVER), 0);
         CHECK_EQ(weft_timer_stop(t), 1);
         weft_timer_free(t);
-}
-
-TEST(reset_moves_a_timer_and_sets_it_again)
-{
-        sched_run(main_reset, NULL);
 }
 
 /* A hundred timers are moved at random between now and much later; the soon ones fire soon. */
@@ -232,11 +222,10 @@ static void again(void *arg)
                 weft_timer_free(s->timer);
 }
 
-static void main_again(void *arg)
+GO_TEST(a_function_sets_its_own_timer_again_and_frees_it)
 {
         static struct self selves[20];
 
-        (void)arg;
         for (int i = 0; i < 20; i++) {
                 selves[i] = (struct self){ 0 };
                 selves[i].timer = timer_new(0, again, &selves[i]);
@@ -245,11 +234,6 @@ static void main_again(void *arg)
         for (int i = 0; i < 20; i++)
                 while (w_load_acq(&selves[i].n) < 10)
                         CHECK_EQ(weft_sleep(WEFT_US(500)), 0);
-}
-
-TEST(a_function_sets_its_own_timer_again_and_frees_it)
-{
-        sched_run(main_again, NULL);
 }
 
 static void main_freed(void *arg)

@@ -1,6 +1,9 @@
 /* tests/flow/sched/inspect/test_dump.c - where the text of a dump goes, and that nobody has to wait
  * for it.
  *
+ * test: procs=1,2,4 exports=yes
+ * The program exports its functions, so that a report can name them.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"

@@ -1,6 +1,11 @@
 /* tests/flow/sched/inspect/test_freeze_dump.c - what a dump shows of goroutines that run, or wait
  * in the kernel.
  *
+ * test: procs=1,2,4 timeout=600 valgrind=no exports=yes
+ * The long form takes minutes.
+ * The test looks at its threads, and valgrind runs these in its own way.
+ * The program exports its functions, so that a report can name them.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/freeze.h"
@@ -229,7 +234,7 @@ static void main_dump(void *arg)
 
 static void set_up(void)
 {
-        need_kernel();
+        freeze_need_kernel();
         if (getenv("TEST_STORM"))
                 test_skip("the storm cuts short what is to be seen waiting");
         CHECK_EQ(pipe(ends), 0);
@@ -239,7 +244,7 @@ static void set_up(void)
 
 TEST(a_dump_shows_where_each_runs_and_cuts_nobody_short)
 {
-        bool with_signal = STANDS_AT_ALL;
+        bool with_signal = FREEZE_STANDS_AT_ALL;
 
         set_up();
         sched_run(main_dump, &with_signal);
@@ -283,7 +288,7 @@ TEST(a_thread_that_blocks_the_signal_is_left_alone)
         sigset_t    set;
         weft_config cfg = { .preempt_signal = SIGUSR1 };
 
-        need_kernel();
+        freeze_need_kernel();
         if (sched_procs() == 1)
                 test_skip("who cannot be held has the only P");
         sigemptyset(&set);

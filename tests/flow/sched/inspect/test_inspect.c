@@ -1,6 +1,8 @@
 /* tests/flow/sched/inspect/test_inspect.c - looking inside a run: weft_check, weft_stats,
  * weft_dump.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
@@ -38,11 +40,10 @@ static void check_often(void *arg)
         }
 }
 
-static void main_checks(void *arg)
+GO_TEST(check_holds_while_everything_moves)
 {
         int64_t churners[4], checkers[2];
 
-        (void)arg;
         for (int i = 0; i < 4; i++)
                 churners[i] = sched_go(churn, NULL);
         for (int i = 0; i < 2; i++)
@@ -52,11 +53,6 @@ static void main_checks(void *arg)
         w_store_rel(&stop_churn, 1);
         for (int i = 0; i < 4; i++)
                 CHECK_EQ(weft_join(churners[i]), 0);
-}
-
-TEST(check_holds_while_everything_moves)
-{
-        sched_run(main_checks, NULL);
 }
 
 TEST(check_without_a_run_says_so)
@@ -92,51 +88,18 @@ TEST(check_notices_a_queued_goroutine_that_is_dead)
 
 /* ---- Stats ----------------------------------------------------------------------------------- */
 
-static void main_stats(void *arg)
-{
-        weft_stats_t st = { .size = sizeof(st) };
-
-        (void)arg;
-        for (int i = 0; i < 10; i++)
-                CHECK_EQ(weft_join(sched_go(nothing, NULL)), 0);
-        CHECK_EQ(weft_stats(&st), 0);
-        CHECK_EQ(st.size, sizeof(st));
-        CHECK_EQ(st.spawned, 11);
-        CHECK_EQ(st.goroutines, 1);
-        CHECK_EQ(st.procs, w_n_procs());
-        CHECK(st.threads >= 2 && st.switches >= 10);
-        CHECK(st.parks == st.parks_join + st.parks_park);
-}
-
-/* One in W_READY_EVERY is timed at each P, and all that come from afar. */
-static void main_latency(void *arg)
-{
-        enum { N = 20 * W_READY_EVERY };
-        weft_stats_t st = { .size = sizeof(st) };
-        uint64_t     n = 0;
-
-        (void)arg;
-        for (int i = 0; i < N; i++)
-                CHECK_EQ(weft_join(sched_go(nothing, NULL)), 0);
-        CHECK_EQ(weft_stats(&st), 0);
-        for (size_t i = 0; i < W_ARRAY_LEN(st.ready_to_run); i++)
-                n += st.ready_to_run[i];
-        CHECK(n >= N / W_READY_EVERY / 2 && n <= 3 * N / W_READY_EVERY);
-}
-
 /* Each kind of wait is counted under its own name, and in the sum. */
 static void receive_one(void *c)
 {
         CHECK_EQ(weft_chan_recv(c, NULL), 0);
 }
 
-static void main_parks(void *arg)
+GO_TEST(stats_count_waits_by_reason)
 {
         weft_stats_t st = { .size = sizeof(st) };
         weft_chan   *c = weft_chan_new(0, 0);
         int64_t      id = sched_go(receive_one, c);
 
-        (void)arg;
         sched_await_parked(id);
         CHECK_EQ(weft_sleep(WEFT_US(10)), 0);
         CHECK_EQ(weft_chan_send(c, NULL), 0);
@@ -149,19 +112,34 @@ static void main_parks(void *arg)
         CHECK_EQ(st.parks, st.parks_chan_recv + st.parks_sleep + st.parks_join);
 }
 
-TEST(stats_count_waits_by_reason)
+/* One in W_READY_EVERY is timed at each P, and all that come from afar. */
+GO_TEST(stats_time_some_from_ready_to_running)
 {
-        sched_run(main_parks, NULL);
+        enum { N = 20 * W_READY_EVERY };
+        weft_stats_t st = { .size = sizeof(st) };
+        uint64_t     n = 0;
+
+        for (int i = 0; i < N; i++)
+                CHECK_EQ(weft_join(sched_go(nothing, NULL)), 0);
+        CHECK_EQ(weft_stats(&st), 0);
+        for (size_t i = 0; i < W_ARRAY_LEN(st.ready_to_run); i++)
+                n += st.ready_to_run[i];
+        CHECK(n >= N / W_READY_EVERY / 2 && n <= 3 * N / W_READY_EVERY);
 }
 
-TEST(stats_time_some_from_ready_to_running)
+GO_TEST(stats_count_what_was_done)
 {
-        sched_run(main_latency, NULL);
-}
+        weft_stats_t st = { .size = sizeof(st) };
 
-TEST(stats_count_what_was_done)
-{
-        sched_run(main_stats, NULL);
+        for (int i = 0; i < 10; i++)
+                CHECK_EQ(weft_join(sched_go(nothing, NULL)), 0);
+        CHECK_EQ(weft_stats(&st), 0);
+        CHECK_EQ(st.size, sizeof(st));
+        CHECK_EQ(st.spawned, 11);
+        CHECK_EQ(st.goroutines, 1);
+        CHECK_EQ(st.procs, w_n_procs());
+        CHECK(st.threads >= 2 && st.switches >= 10);
+        CHECK(st.parks == st.parks_join + st.parks_park);
 }
 
 static void main_short_stats(void *arg)
@@ -203,13 +181,12 @@ static void read_dump(int fd)
         text[n] = '\0';
 }
 
-static void main_dump(void *arg)
+GO_TEST(dump_shows_who_waits_and_who_runs)
 {
         int     ends[2];
         int64_t id = sched_go(wait_in_park, NULL);
         char    header[64];
 
-        (void)arg;
         CHECK_EQ(pipe(ends), 0);
         sched_await_parked(id);
         weft_dump(ends[1]);
@@ -224,19 +201,13 @@ static void main_dump(void *arg)
         CHECK_EQ(weft_join(id), 0);
 }
 
-TEST(dump_shows_who_waits_and_who_runs)
-{
-        sched_run(main_dump, NULL);
-}
-
 /* A name cannot make a line that looks like another goroutine's. */
-static void main_names_badly(void *arg)
+GO_TEST(dump_keeps_names_to_their_lines)
 {
         weft_attr attr = { .size = sizeof(attr), .name = "x\" [park]:\n\ngoroutine 9 \"y" };
         int64_t   id = weft_go_with(&attr, churn, NULL);
         int       ends[2];
 
-        (void)arg;
         CHECK(id > 0 && pipe(ends) == 0);
         weft_yield();
         weft_dump(ends[1]);
@@ -246,11 +217,6 @@ static void main_names_badly(void *arg)
         close(ends[1]);
         w_store_rel(&stop_churn, 1);
         sched_join(id);
-}
-
-TEST(dump_keeps_names_to_their_lines)
-{
-        sched_run(main_names_badly, NULL);
 }
 
 static void main_fatal(void *arg)

@@ -1,6 +1,8 @@
 /* tests/flow/sched/monitor/test_blocked_report.c - why a goroutine does not come back decides
  * whether it loses its P, and one that blocks its thread is told of.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/blocked.h"
@@ -11,7 +13,7 @@
 static void write_byte(void *arg)
 {
         (void)arg;
-        CHECK_EQ(write(ends[1], "x", 1), 1);
+        CHECK_EQ(write(blocked_ends[1], "x", 1), 1);
 }
 
 static void read_byte(void)
@@ -19,7 +21,7 @@ static void read_byte(void)
         char c = 0;
 
         (void)sched_go(write_byte, NULL);
-        CHECK_EQ(test_read(ends[0], &c, 1), 1);
+        CHECK_EQ(test_read(blocked_ends[0], &c, 1), 1);
 }
 
 /* One place: neither unrolled nor, with something to do afterwards, left before the yield. */
@@ -27,7 +29,7 @@ __attribute__((noinline)) static void read_and_yield(void)
 {
         read_byte();
         weft_yield();
-        w_add_acqrel(&n_at_it, 1);
+        w_add_acqrel(&blocked_n_at_it, 1);
 }
 
 static void read_five_times(void *arg)
@@ -60,7 +62,7 @@ static void child_reads(void *arg)
 {
         weft_config cfg = { .procs = 1, .preempt = *(int *)arg };
 
-        CHECK_EQ(pipe(ends), 0);
+        CHECK_EQ(pipe(blocked_ends), 0);
         CHECK_EQ(weft_run_with(&cfg, main_reads, NULL), 0);
         _exit(0);
 }
@@ -69,16 +71,17 @@ static void reads_are_told_of(int preempt)
 {
         char said[16384];
 
-        run_child(child_reads, &preempt, said, sizeof(said));
-        CHECK_MSG(count(said, " ms outside a blocking region\n") == 2, "%s", said);
-        CHECK_MSG(count(said, " \"first\" blocked its thread ") +
-                  count(said, " \"second\" blocked its thread ") == 1, "%s", said);
-        CHECK_MSG(count(said, " \"third\" blocked its thread ") +
-                  count(said, " \"fourth\" blocked its thread ") == 1, "%s", said);
-        CHECK_MSG(count(said, " region\nat\n\t0x") +         /* seen, or back too soon for that */
-                  count(said, " region\nbefore it came to\n\t0x") == 2, "%s", said);
-        CHECK_MSG(count(said, "\nbegan in\n\t0x") == 2, "%s", said);
-        CHECK_MSG(count(said, "weft: goroutine ") == 2, "%s", said);
+        blocked_run_child(child_reads, &preempt, said, sizeof(said));
+        CHECK_MSG(blocked_count(said, " ms outside a blocking region\n") == 2, "%s", said);
+        CHECK_MSG(blocked_count(said, " \"first\" blocked its thread ") +
+                  blocked_count(said, " \"second\" blocked its thread ") == 1, "%s", said);
+        CHECK_MSG(blocked_count(said, " \"third\" blocked its thread ") +
+                  blocked_count(said, " \"fourth\" blocked its thread ") == 1, "%s", said);
+        /* Seen, or back too soon for that. */
+        CHECK_MSG(blocked_count(said, " region\nat\n\t0x") +
+                  blocked_count(said, " region\nbefore it came to\n\t0x") == 2, "%s", said);
+        CHECK_MSG(blocked_count(said, "\nbegan in\n\t0x") == 2, "%s", said);
+        CHECK_MSG(blocked_count(said, "weft: goroutine ") == 2, "%s", said);
 }
 
 TEST(each_place_that_blocks_is_told_of_once)            { reads_are_told_of(WEFT_PREEMPT_ALL); }
@@ -92,12 +95,12 @@ enum { COMPUTES_NS = 100000000 };
 static uint32_t hog(void)
 {
         int64_t  until = w_os_now() + COMPUTES_NS;
-        uint32_t before = w_load_acq(&n_pings);
+        uint32_t before = w_load_acq(&blocked_n_pings);
 
-        (void)sched_go(ping, NULL);
-        while (w_os_now() < until && w_load_acq(&n_pings) == before)
+        (void)sched_go(blocked_ping, NULL);
+        while (w_os_now() < until && w_load_acq(&blocked_n_pings) == before)
                 w_cpu_pause();
-        return w_load_acq(&n_pings) - before;
+        return w_load_acq(&blocked_n_pings) - before;
 }
 
 static uint32_t n_beside;
@@ -146,7 +149,7 @@ TEST(who_computes_is_not_told_of)
 {
         char said[4096];
 
-        run_child(child_hog, NULL, said, sizeof(said));
+        blocked_run_child(child_hog, NULL, said, sizeof(said));
         CHECK_STR(said, "");
 }
 
@@ -154,14 +157,14 @@ TEST(who_computes_is_not_told_of)
 
 static void main_sleeps(void *arg)
 {
-        uint32_t before = w_load_acq(&n_pings);
+        uint32_t before = w_load_acq(&blocked_n_pings);
 
         (void)arg;
-        (void)sched_go(ping, NULL);
+        (void)sched_go(blocked_ping, NULL);
         w_os_sleep_until(w_os_now() + 60000000);
-        CHECK_EQ(w_load_acq(&n_pings), before);
+        CHECK_EQ(w_load_acq(&blocked_n_pings), before);
         weft_block_begin();
-        while (w_load_acq(&n_pings) == before)
+        while (w_load_acq(&blocked_n_pings) == before)
                 w_os_sleep_until(w_os_now() + 1000000);
         weft_block_end();
         weft_stats_t st = { .size = sizeof(st) };
@@ -183,7 +186,7 @@ TEST(only_regions_lose_their_ps_if_off)
 {
         char said[4096];
 
-        run_child(child_off, NULL, said, sizeof(said));
+        blocked_run_child(child_off, NULL, said, sizeof(said));
         CHECK_STR(said, "");
 }
 
@@ -194,9 +197,9 @@ static void read_and_sleep(void *arg)
         char c = 0;
 
         (void)arg;
-        w_add_acqrel(&n_at_it, 1);
-        CHECK_EQ(test_read(ends[0], &c, 1), 1);
-        while (!w_load_acq(&go_on))
+        w_add_acqrel(&blocked_n_at_it, 1);
+        CHECK_EQ(test_read(blocked_ends[0], &c, 1), 1);
+        while (!w_load_acq(&blocked_go_on))
                 w_os_sleep_until(w_os_now() + 1000000);
 }
 
@@ -208,12 +211,12 @@ static void main_many(void *arg)
         (void)arg;
         for (uint32_t i = 0; i < n; i++)
                 ids[i] = sched_go(read_and_sleep, NULL);
-        while (w_load_acq(&n_at_it) < n)
+        while (w_load_acq(&blocked_n_at_it) < n)
                 weft_yield();
-        sched_join(sched_go(ping, NULL));
-        CHECK_EQ(write(ends[1], "12345678", n), n);
-        sched_join(sched_go(ping, NULL));
-        w_store_rel(&go_on, 1);
+        sched_join(sched_go(blocked_ping, NULL));
+        CHECK_EQ(write(blocked_ends[1], "12345678", n), n);
+        sched_join(sched_go(blocked_ping, NULL));
+        w_store_rel(&blocked_go_on, 1);
         for (uint32_t i = 0; i < n; i++)
                 sched_join(ids[i]);
         CHECK_EQ(weft_check(), 0);
@@ -223,7 +226,7 @@ static void many_block(const char *debug)
 {
         struct test_resources before;
 
-        CHECK_EQ(pipe(ends), 0);
+        CHECK_EQ(pipe(blocked_ends), 0);
         CHECK_EQ(setenv("WEFT_DEBUG", debug, 1), 0);
         sched_warm_up();
         before = test_resources_now();
@@ -244,11 +247,11 @@ static void main_unknown(void *arg)
         int64_t id = sched_go(read_and_sleep, NULL);
 
         (void)arg;
-        while (!w_load_acq(&n_at_it))
+        while (!w_load_acq(&blocked_n_at_it))
                 weft_yield();
-        sched_join(sched_go(ping, NULL));
-        CHECK_EQ(write(ends[1], "x", 1), 1);
-        w_store_rel(&go_on, 1);
+        sched_join(sched_go(blocked_ping, NULL));
+        CHECK_EQ(write(blocked_ends[1], "x", 1), 1);
+        w_store_rel(&blocked_go_on, 1);
         sched_join(id);
 }
 
@@ -257,7 +260,7 @@ static void child_unknown(void *arg)
         weft_config cfg = { .procs = 1 };
 
         (void)arg;
-        CHECK_EQ(pipe(ends), 0);
+        CHECK_EQ(pipe(blocked_ends), 0);
         w_inject_from(W_CALL_OPEN, 1, EMFILE);
         CHECK_EQ(weft_run_with(&cfg, main_unknown, NULL), 0);
         CHECK(w_inject_hits() > 0);
@@ -268,7 +271,7 @@ static void check_unknown(void)
 {
         char said[4096];
 
-        run_child(child_unknown, NULL, said, sizeof(said));
+        blocked_run_child(child_unknown, NULL, said, sizeof(said));
         CHECK_STR(said, "");
 }
 #else

@@ -1,6 +1,10 @@
 /* tests/flow/sched/monitor/test_blocked_report_where.c - where goroutines block is told, and of
  * those that go on so.
  *
+ * test: valgrind=no exports=yes
+ * Valgrind has stacks of its own.
+ * The program exports its functions, so that a report can name them.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/blocked.h"
@@ -28,16 +32,16 @@ __attribute__((noinline)) void read_there(void)
 {
         char c = 0;
 
-        while (read(ends[0], &c, 1) != 1)
+        while (read(blocked_ends[0], &c, 1) != 1)
                 ;
-        w_add_acqrel(&n_at_it, 1);
+        w_add_acqrel(&blocked_n_at_it, 1);
 }
 
 __attribute__((noinline)) void lock_there(void)
 {
         (void)pthread_mutex_lock(&lock);
         (void)pthread_mutex_unlock(&lock);
-        w_add_acqrel(&n_at_it, 1);
+        w_add_acqrel(&blocked_n_at_it, 1);
 }
 
 /* As most programs are compiled; clang has no such attribute. */
@@ -51,20 +55,20 @@ WITHOUT_FRAME void read_without_frame(void)
 {
         char c = 0;
 
-        while (read(ends[0], &c, 1) != 1)
+        while (read(blocked_ends[0], &c, 1) != 1)
                 ;
-        w_add_acqrel(&n_at_it, 1);
+        w_add_acqrel(&blocked_n_at_it, 1);
 }
 
 static void *end_it_later(void *arg)
 {
         (void)arg;
         CHECK_EQ(pthread_mutex_lock(&lock), 0);
-        w_store_rel(&go_on, 1);
-        while (w_load_acq(&n_pings) == 0)
+        w_store_rel(&blocked_go_on, 1);
+        while (w_load_acq(&blocked_n_pings) == 0)
                 test_sleep_us(1000);
         test_sleep_us(blocks_ms * 1000);
-        CHECK_EQ(write(ends[1], "x", 1), 1);
+        CHECK_EQ(write(blocked_ends[1], "x", 1), 1);
         CHECK_EQ(pthread_mutex_unlock(&lock), 0);
         return NULL;
 }
@@ -76,7 +80,7 @@ static void block_there(void *arg)
 {
         (void)arg;
         weft_name("who blocks");
-        (void)sched_go(ping, NULL);
+        (void)sched_go(blocked_ping, NULL);
         there();
         weft_yield();
 }
@@ -87,9 +91,9 @@ static void child_where(void *arg)
         pthread_t   thread;
 
         (void)arg;
-        CHECK_EQ(pipe(ends), 0);
+        CHECK_EQ(pipe(blocked_ends), 0);
         CHECK_EQ(pthread_create(&thread, NULL, end_it_later, NULL), 0);
-        while (!w_load_acq(&go_on))
+        while (!w_load_acq(&blocked_go_on))
                 sched_yield();
         CHECK_EQ(weft_run_with(&cfg, block_there, NULL), 0);
         CHECK_EQ(pthread_join(thread, NULL), 0);
@@ -100,11 +104,11 @@ static void child_where(void *arg)
  * blocks: then nothing is, and it is tried again. */
 static void block_for(void (*fn)(void), int ms, char *said, size_t size)
 {
-        need_kernel();
+        freeze_need_kernel();
         there = fn;
         blocks_ms = ms;
         for (int i = 0; i < 10 && (i == 0 || !said[0]); i++)
-                run_child(child_where, NULL, said, size);
+                blocked_run_child(child_where, NULL, said, size);
 }
 
 static void is_told_where(void (*fn)(void), const char *name)
@@ -114,8 +118,8 @@ static void is_told_where(void (*fn)(void), const char *name)
         if (WRAPPED)
                 test_skip("the sanitizer's own functions stand between");
         block_for(fn, BLOCKS_MS, said, sizeof(said));
-        CHECK_MSG(count(said, "\"who blocks\" blocked its thread ") == 1, "%s", said);
-        CHECK_MSG(count(said, " region\nat\n\t0x") == 1, "%s", said);
+        CHECK_MSG(blocked_count(said, "\"who blocks\" blocked its thread ") == 1, "%s", said);
+        CHECK_MSG(blocked_count(said, " region\nat\n\t0x") == 1, "%s", said);
         CHECK_MSG(strstr(said, name), "%s", said);
         CHECK_MSG(!strstr(said, "before it came to"), "%s", said);
 }
@@ -130,17 +134,18 @@ TEST(who_goes_on_blocking_is_told_of_once)
         char said[16384];
 
         block_for(read_there, STAYS_MS, said, sizeof(said));
-        CHECK_MSG(count(said, " blocked its thread ") == 1, "%s", said);
-        CHECK_MSG(count(said, " ms outside a blocking region, and still does\nat\n\t0x") == 1,
+        CHECK_MSG(blocked_count(said, " blocked its thread ") == 1, "%s", said);
+        CHECK_MSG(blocked_count(said, " ms outside a blocking region, and still does\n"
+                                      "at\n\t0x") == 1,
                   "%s", said);
-        CHECK_MSG(count(said, "\nbegan in\n\t0x") == 1, "%s", said);
+        CHECK_MSG(blocked_count(said, "\nbegan in\n\t0x") == 1, "%s", said);
 }
 
 static void read_there_first(void)
 {
         char c = 0;
 
-        while (read(ends[0], &c, 1) != 1)
+        while (read(blocked_ends[0], &c, 1) != 1)
                 ;
         for (int64_t until = w_os_now() + (int64_t)STAYS_MS * 1000000; w_os_now() < until;)
                 w_cpu_pause();
@@ -153,7 +158,7 @@ TEST(who_blocked_and_computes_is_not_said_to_block_still)
 
         preempt = WEFT_PREEMPT_BLOCKED; /* else it is held, and has its P again */
         block_for(read_there_first, BLOCKS_MS, said, sizeof(said));
-        CHECK_MSG(count(said, " blocked its thread ") == 1, "%s", said);
+        CHECK_MSG(blocked_count(said, " blocked its thread ") == 1, "%s", said);
         CHECK_MSG(!strstr(said, "still"), "%s", said);
 }
 
@@ -190,7 +195,7 @@ TEST(those_that_block_alike_are_told_of_once)
 {
         char said[16384];
 
-        need_kernel();
-        run_child(child_alike, NULL, said, sizeof(said));
-        CHECK_MSG(count(said, ", and still does\n") == 1, "%s", said);
+        freeze_need_kernel();
+        blocked_run_child(child_alike, NULL, said, sizeof(said));
+        CHECK_MSG(blocked_count(said, ", and still does\n") == 1, "%s", said);
 }

@@ -4,6 +4,8 @@
  * Every P is with a goroutine that does not come back: half of them compute, the others block or
  * are in a region. Then one of those that compute queues a goroutine or arms a timer, on its own P.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"

@@ -1,6 +1,8 @@
 /* tests/flow/sched/preempt/test_blocking_region.c - blocking regions: others go on, and what is
  * allowed within.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/others.h"
@@ -14,7 +16,7 @@
 static void await_go_on(void *arg)
 {
         (void)arg;
-        while (!w_load_acq(&go_on))
+        while (!w_load_acq(&others_done))
                 w_os_sleep_until(w_os_now() + 200000);
 }
 
@@ -34,7 +36,7 @@ static void in_call(void *arg)
 
 static void run_beside(void (*fn)(void *))
 {
-        others_go_on(fn, NULL, more_than_ps());
+        others_go_on(fn, NULL, others_more_than_ps());
         CHECK_EQ(weft_check(), 0);
 }
 
@@ -57,7 +59,7 @@ TEST(others_go_on_beside_a_blocking_call) { sched_run(main_call, NULL); }
 static void in_short_regions(void *arg)
 {
         (void)arg;
-        while (!w_load_acq(&go_on)) {
+        while (!w_load_acq(&others_done)) {
                 weft_block_begin();
                 w_os_sleep_until(w_os_now() + 50000);
                 weft_block_end();
@@ -75,7 +77,7 @@ static void main_short_regions(void *arg)
         for (uint32_t i = 0; i < n; i++)
                 ids[i] = sched_go(in_short_regions, NULL);
         CHECK_EQ(weft_sleep(WEFT_MS(50)), 0);
-        w_store_rel(&go_on, 1);
+        w_store_rel(&others_done, 1);
         for (uint32_t i = 0; i < n; i++)
                 sched_join(ids[i]);
 }
@@ -90,7 +92,7 @@ static w_atomic_u32 rounds[N_FULL_MAX];
 
 static void in_regions_at_full_rate(void *count)
 {
-        while (!w_load_acq(&go_on)) {
+        while (!w_load_acq(&others_done)) {
                 weft_block_begin();
                 w_add_rlx((w_atomic_u32 *)count, 1);              /* counter */
                 weft_block_end();
@@ -111,7 +113,7 @@ static void main_full_rate(void *arg)
                 while (w_load_acq(&rounds[i]) < least)
                         CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
         CHECK_EQ(weft_check(), 0);
-        w_store_rel(&go_on, 1);
+        w_store_rel(&others_done, 1);
         for (uint32_t i = 0; i < n; i++)
                 sched_join(ids[i]);
         CHECK_EQ(weft_check(), 0);
@@ -130,17 +132,16 @@ static void use_and_set_errno(void *arg)
         CHECK_EQ(weft_chan_try_send(c, &v), 0);
         CHECK_EQ(weft_chan_try_recv(c, &v), 0);
         CHECK(weft_id() > 0);
-        CHECK(sched_go(ping, NULL) > 0);
+        CHECK(sched_go(others_ping, NULL) > 0);
         CHECK_EQ(weft_unpark(weft_id()), 0);
         weft_yield();
         errno = EDOM;
 }
 
-static void main_within(void *arg)
+GO_TEST(calls_that_need_not_wait_work_within)
 {
         weft_chan *c = weft_chan_new(sizeof(int), 1);
 
-        (void)arg;
         weft_block_begin();
         weft_block_begin();
         use_and_set_errno(c);
@@ -154,11 +155,6 @@ static void main_within(void *arg)
         CHECK_EQ(weft_park(), 0);       /* the token that it gave itself */
         CHECK_EQ(weft_blocking(NULL, NULL), -EINVAL);
         weft_chan_unref(c);
-}
-
-TEST(calls_that_need_not_wait_work_within)
-{
-        sched_run(main_within, NULL);
 }
 
 /* As deep as a goroutine's own stack could never be. */
@@ -181,20 +177,14 @@ static void main_stack(void *arg)
         }
 }
 
-static void main_stack_everywhere(void *arg)
+GO_TEST(a_blocking_call_has_a_mebibyte_of_stack)
 {
         int64_t ids[8];
 
-        (void)arg;
         for (int i = 0; i < 8; i++)
                 ids[i] = sched_go(main_stack, NULL);
         for (int i = 0; i < 8; i++)
                 sched_join(ids[i]);
-}
-
-TEST(a_blocking_call_has_a_mebibyte_of_stack)
-{
-        sched_run(main_stack_everywhere, NULL);
 }
 
 /* Also for who says twice that it blocks: the stack of a goroutine is too small for either. */
@@ -210,17 +200,11 @@ static void main_stack_within(void *arg)
         weft_yield();
 }
 
-static void main_stack_within_others(void *arg)
+GO_TEST(a_blocking_call_within_a_region_has_as_much)
 {
-        (void)arg;
         for (int i = 0; i < 8; i++)
                 sched_join(sched_go(main_stack_within, NULL));
         CHECK_EQ(weft_check(), 0);
-}
-
-TEST(a_blocking_call_within_a_region_has_as_much)
-{
-        sched_run(main_stack_within_others, NULL);
 }
 
 TEST(a_thread_of_the_program_may_say_that_it_blocks)
@@ -270,7 +254,7 @@ static void end_unbegun(void *arg)
 static void say_and_compute(void *arg)
 {
         (void)arg;
-        w_add_acqrel(&n_pings, 1);
+        w_add_acqrel(&others_n_pings, 1);
         for (;;)
                 w_cpu_pause();
 }
@@ -280,7 +264,7 @@ static void lose_p(void)
 {
         for (int i = 0; i < sched_procs(); i++)
                 (void)sched_go(say_and_compute, NULL);
-        while (w_load_acq(&n_pings) < (uint32_t)sched_procs())
+        while (w_load_acq(&others_n_pings) < (uint32_t)sched_procs())
                 w_os_sleep_until(w_os_now() + 200000);
 }
 

@@ -3,6 +3,8 @@
  *
  * Others go on beside it, whatever it is that it waits for, and do so soon.
  *
+ * test: sources=lib/extra/fake_names.c
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/others.h"
@@ -30,7 +32,7 @@ static void ask_for_name(void *arg)
 
         (void)arg;
         CHECK_EQ(getaddrinfo("slow.fake", "80", NULL, &list), 0);
-        CHECK(w_load_acq(&go_on));
+        CHECK(w_load_acq(&others_done));
         freeaddrinfo(list);
 }
 
@@ -42,8 +44,8 @@ static void main_names(void *arg)
         fake_names(1, INADDR_LOOPBACK, 0, 0);
         for (int i = 0; i < 3; i++)
                 ids[i] = sched_go(ask_for_name, NULL);
-        others_go_on(ping, NULL, 0);
-        CHECK_EQ(w_load_acq(&n_fake_running), 3);
+        others_go_on(others_ping, NULL, 0);
+        CHECK_EQ(w_load_acq(&fake_n_running), 3);
         w_store_rel(&fake_slow_end, 1);
         for (int i = 0; i < 3; i++)
                 sched_join(ids[i]);
@@ -108,9 +110,9 @@ static void touch_pages(void *arg)
         volatile char *at = range + w_add_acqrel(&next_range, 1) * PAGES_EACH * page_size;
 
         (void)arg;
-        for (size_t i = 0; i < PAGES_EACH && !w_load_acq(&go_on); i++)
+        for (size_t i = 0; i < PAGES_EACH && !w_load_acq(&others_done); i++)
                 at[i * page_size] = 1;
-        CHECK(w_load_acq(&go_on));
+        CHECK(w_load_acq(&others_done));
 }
 
 static void main_faults(void *arg)

@@ -3,6 +3,9 @@
  *
  * It is at another place at each look of the monitor, so it neither blocks nor computes for long.
  *
+ * test: procs=1,2,4 valgrind=no
+ * Under valgrind a slice of 10 ms is over at once, or never.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"

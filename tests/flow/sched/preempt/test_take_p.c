@@ -4,6 +4,9 @@
  * Without the monitor, or without taking, most of these would not end: at one P everybody else
  * waits for the one that does not come back.
  *
+ * test: procs=1,2,4 timeout=600
+ * The long form takes minutes.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/others.h"
@@ -20,19 +23,13 @@
 static void compute(void *arg)
 {
         (void)arg;
-        while (!w_load_acq(&go_on))
+        while (!w_load_acq(&others_done))
                 w_cpu_pause();
 }
 
-static void main_compute(void *arg)
+GO_TEST(others_go_on_beside_endless_loops)
 {
-        (void)arg;
-        others_go_on(compute, NULL, more_than_ps());
-}
-
-TEST(others_go_on_beside_endless_loops)
-{
-        sched_run(main_compute, NULL);
+        others_go_on(compute, NULL, others_more_than_ps());
 }
 
 /* A plain read(2): nobody told weft. */
@@ -52,11 +49,11 @@ static void main_read(void *arg)
         struct pipe *p = arg;
         int64_t      reader[4];
 
-        for (uint32_t i = 0; i < more_than_ps() && i < 4; i++)
+        for (uint32_t i = 0; i < others_more_than_ps() && i < 4; i++)
                 reader[i] = sched_go(read_a_byte, &p->read);
         others_go_on(compute, NULL, 0);
         CHECK_EQ(write(p->write, "abcd", 4), 4);
-        for (uint32_t i = 0; i < more_than_ps() && i < 4; i++)
+        for (uint32_t i = 0; i < others_more_than_ps() && i < 4; i++)
                 sched_join(reader[i]);
 }
 
@@ -80,7 +77,7 @@ static void hold_mutex_of_libc(void *arg)
         (void)arg;
         pthread_mutex_lock(&mutex_of_libc);
         w_store_rel(&is_held, 1);
-        while (!w_load_acq(&go_on))
+        while (!w_load_acq(&others_done))
                 w_os_sleep_until(w_os_now() + 1000000);
         pthread_mutex_unlock(&mutex_of_libc);
 }
@@ -92,21 +89,15 @@ static void lock_mutex_of_libc(void *arg)
         pthread_mutex_unlock(&mutex_of_libc);
 }
 
-static void main_mutex_of_libc(void *arg)
+GO_TEST(others_go_on_beside_a_mutex_of_libc)
 {
         struct sync_thread holder;
 
-        (void)arg;
         sync_thread_start(&holder, hold_mutex_of_libc, NULL);
         while (!w_load_acq(&is_held))
                 weft_yield();
-        others_go_on(lock_mutex_of_libc, NULL, more_than_ps());
+        others_go_on(lock_mutex_of_libc, NULL, others_more_than_ps());
         sync_thread_join(&holder);
-}
-
-TEST(others_go_on_beside_a_mutex_of_libc)
-{
-        sched_run(main_mutex_of_libc, NULL);
 }
 
 /* Who lost its P makes every kind of call and comes back. */
@@ -117,7 +108,7 @@ static void come_back(void *arg)
 
         compute(NULL);
         CHECK_EQ(weft_chan_try_send(c, &v), 0);
-        sched_join(sched_go(ping, NULL));
+        sched_join(sched_go(others_ping, NULL));
         compute(NULL);
         CHECK_EQ(weft_chan_recv(c, &v), 0);
         weft_yield();
@@ -125,19 +116,13 @@ static void come_back(void *arg)
         (void)weft_checkpoint();
 }
 
-static void main_come_back(void *arg)
+GO_TEST(who_lost_its_p_goes_on)
 {
         weft_chan *c = weft_chan_new(sizeof(int), 16);
 
-        (void)arg;
-        others_go_on(come_back, c, more_than_ps());
+        others_go_on(come_back, c, others_more_than_ps());
         weft_chan_unref(c);
         CHECK_EQ(weft_check(), 0);
-}
-
-TEST(who_lost_its_p_goes_on)
-{
-        sched_run(main_come_back, NULL);
 }
 
 /* ---- In the destructors of locals, which are user code too ----------------------------------- */
@@ -151,43 +136,31 @@ static void end_with_local(void *arg)
                 weft_exit();
 }
 
-static void main_destructors(void *arg)
+GO_TEST(who_lost_its_p_in_a_destructor_ends)
 {
-        (void)arg;
         CHECK_EQ(weft_key_new(&key, compute), 0);
-        others_go_on(end_with_local, NULL, more_than_ps());
-        w_store_rel(&go_on, 0);
-        w_store_rel(&n_pings, 0);
-        others_go_on(end_with_local, &key, more_than_ps());
+        others_go_on(end_with_local, NULL, others_more_than_ps());
+        w_store_rel(&others_done, 0);
+        w_store_rel(&others_n_pings, 0);
+        others_go_on(end_with_local, &key, others_more_than_ps());
         weft_key_free(key);
         CHECK_EQ(weft_check(), 0);
 }
 
-TEST(who_lost_its_p_in_a_destructor_ends)
-{
-        sched_run(main_destructors, NULL);
-}
-
 /* ---- The world stops for them, too ----------------------------------------------------------- */
 
-static void main_stop(void *arg)
+GO_TEST(the_world_stops_beside_endless_loops)
 {
         int64_t ids[8];
 
-        (void)arg;
-        for (uint32_t i = 0; i < more_than_ps(); i++)
+        for (uint32_t i = 0; i < others_more_than_ps(); i++)
                 ids[i] = sched_go(compute, NULL);
         weft_yield();
         for (int i = 0; i < 20; i++)
                 CHECK_EQ(weft_check(), 0);
-        w_store_rel(&go_on, 1);
-        for (uint32_t i = 0; i < more_than_ps(); i++)
+        w_store_rel(&others_done, 1);
+        for (uint32_t i = 0; i < others_more_than_ps(); i++)
                 sched_join(ids[i]);
-}
-
-TEST(the_world_stops_beside_endless_loops)
-{
-        sched_run(main_stop, NULL);
 }
 
 /* ---- It is the monitor, and it is taking ----------------------------------------------------- */
@@ -198,7 +171,7 @@ static void stand_still(void)
 {
         w_store_rel(&is_off, 1);
         w_os_sleep_until(w_os_now() + 100000000);
-        CHECK_EQ(w_load_acq(&n_pings), 0);
+        CHECK_EQ(w_load_acq(&others_n_pings), 0);
         w_store_rel(&is_on_again, 1);
 }
 
@@ -231,11 +204,11 @@ static void main_stall(void *keep_off)
         sync_thread_start(&thread, (void (*)(void *))(uintptr_t)keep_off, NULL);
         while (!w_load_acq(&is_off))
                 w_cpu_pause();
-        int64_t id = sched_go(ping, NULL);
+        int64_t id = sched_go(others_ping, NULL);
 
         while (!w_load_acq(&is_on_again))
                 w_cpu_pause();
-        while (w_load_acq(&n_pings) == 0)
+        while (w_load_acq(&others_n_pings) == 0)
                 w_cpu_pause();
         sched_join(id);
         sync_thread_join(&thread);
@@ -334,7 +307,7 @@ static void enter_and_leave(void *arg)
                         break;
                 case 2:
                         w_add_acqrel((w_atomic_u32 *)arg, 1);
-                        sched_join(sched_go(ping, NULL));
+                        sched_join(sched_go(others_ping, NULL));
                         break;
                 default:
                         for (int k = 0; k < 8; k++) {
@@ -346,14 +319,13 @@ static void enter_and_leave(void *arg)
 }
 
 /* The monitor may take a few as well. */
-static void main_takings(void *arg)
+GO_TEST(counters_are_exact_while_ps_are_taken)
 {
         struct sync_thread taker;
         int64_t            ids[4], began = w_os_now();
         w_atomic_u32       n_spawned = { 0 };
         weft_stats_t       before = { .size = sizeof(before) }, st = { .size = sizeof(st) };
 
-        (void)arg;
         CHECK_EQ(weft_stats(&before), 0);
         sync_thread_start(&taker, take_all_the_time, NULL);
         for (int i = 0; i < 4; i++)
@@ -369,14 +341,9 @@ static void main_takings(void *arg)
         CHECK_EQ(weft_check(), 0);
         CHECK(taken > 0);
         CHECK_EQ(st.spawned - before.spawned, 4 + (uint64_t)n);
-        CHECK_EQ(w_load_acq(&n_pings), 20 * n);
+        CHECK_EQ(w_load_acq(&others_n_pings), 20 * n);
         CHECK(st.takes - before.takes >= taken);
         if (getenv("TEST_LONG"))
                 printf("%lu takings of %lu, %lu a second, %u spawned\n", (unsigned long)taken,
                        (unsigned long)st.takes, (unsigned long)(taken * 1000000000 / ns), n);
-}
-
-TEST(counters_are_exact_while_ps_are_taken)
-{
-        sched_run(main_takings, NULL);
 }

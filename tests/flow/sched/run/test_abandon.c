@@ -3,6 +3,11 @@
  *
  * Each in a child: what is left behind stays until the process ends.
  *
+ * test: procs=1,2,4 valgrind=no
+ * Valgrind reports the threads of a child that ends as leaks, and fails by its exit status. It also
+ * takes a change from a goroutine's stack to a near signal stack and back for a large frame that
+ * is gone, with everything between the two; told of both stacks it loses count of them.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "harness/storm.h"

@@ -1,6 +1,8 @@
 /* tests/flow/sched/run/test_attach.c - threads of the program that attach themselves, and the ends
  * of runs.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/background.h"
@@ -18,19 +20,19 @@ TEST(attached_is_attached)
         weft_attach();
         CHECK(w_os_foreign()->attached);
         for (int i = 0; i < 3; i++) {
-                start();
-                CHECK_EQ(weft_join(weft_go(count, NULL)), 0);
+                background_start();
+                CHECK_EQ(weft_join(weft_go(background_count, NULL)), 0);
                 CHECK_EQ(w_load_acq(&w_os_foreign()->in_call), 0);
-                stop();
-                CHECK_EQ(weft_go(count, NULL), -ESHUTDOWN);
+                background_stop();
+                CHECK_EQ(weft_go(background_count, NULL), -ESHUTDOWN);
                 CHECK_EQ(w_load_acq(&w_os_foreign()->in_call), 0);
         }
         weft_detach();
         CHECK(!w_os_foreign()->attached);
-        start();
-        CHECK_EQ(weft_join(weft_go(count, NULL)), 0);
-        stop();
-        CHECK_EQ(w_load_acq(&n_ran), 4);
+        background_start();
+        CHECK_EQ(weft_join(weft_go(background_count, NULL)), 0);
+        background_stop();
+        CHECK_EQ(w_load_acq(&background_n_ran), 4);
 }
 
 static void attach_inside(void *arg)
@@ -38,7 +40,7 @@ static void attach_inside(void *arg)
         weft_attach();
         weft_yield();
         weft_detach();
-        count(arg);
+        background_count(arg);
 }
 
 TEST(a_goroutine_has_nothing_to_attach)
@@ -58,7 +60,7 @@ static w_atomic_u32 over;
 static void attached_and_idle(void *arg)
 {
         weft_attach();
-        CHECK(weft_go(count, arg) > 0);
+        CHECK(weft_go(background_count, arg) > 0);
         while (!w_load_acq(&over))
                 w_os_yield();
 }
@@ -67,13 +69,13 @@ TEST(the_end_does_not_wait_for_one_that_is_in_no_call)
 {
         struct sync_thread thread;
 
-        start();
+        background_start();
         sync_thread_start(&thread, attached_and_idle, NULL);
-        while (w_load_acq(&n_ran) < 1)
+        while (w_load_acq(&background_n_ran) < 1)
                 w_os_yield();
-        stop();
-        start();
-        stop();
+        background_stop();
+        background_start();
+        background_stop();
         w_store_rel(&over, 1);
         sync_thread_join(&thread);
 }
@@ -81,7 +83,7 @@ TEST(the_end_does_not_wait_for_one_that_is_in_no_call)
 static void attach_and_end(void *arg)
 {
         weft_attach();
-        CHECK(weft_go(count, arg) > 0);
+        CHECK(weft_go(background_count, arg) > 0);
 }
 
 /* Its record goes with it: the end of the run must not look there any more. */
@@ -90,14 +92,14 @@ TEST(a_thread_may_end_attached)
         struct sync_thread thread;
         uint32_t           n = sched_scale(200);
 
-        start();
+        background_start();
         for (uint32_t i = 0; i < n; i++) {
                 sync_thread_start(&thread, attach_and_end, NULL);
                 sync_thread_join(&thread);
         }
-        while (w_load_acq(&n_ran) < n)
+        while (w_load_acq(&background_n_ran) < n)
                 w_os_yield();
-        stop();
+        background_stop();
 }
 
 static void wait_attached(void *arg)
@@ -106,7 +108,7 @@ static void wait_attached(void *arg)
 
         (void)arg;
         weft_attach();
-        count(NULL);
+        background_count(NULL);
         CHECK_EQ(weft_chan_recv(c, NULL), -ESHUTDOWN);
         CHECK_EQ(w_load_acq(&w_os_foreign()->in_call), 0);
 }
@@ -116,13 +118,13 @@ TEST(one_that_waits_hears_of_the_end)
         struct sync_thread thread;
 
         for (uint32_t i = 0; i < 20; i++) {
-                start();
+                background_start();
                 sync_thread_start(&thread, wait_attached, NULL);
-                while (w_load_acq(&n_ran) <= i)
+                while (w_load_acq(&background_n_ran) <= i)
                         w_os_yield();
                 if (i % 2)
                         w_os_sleep_until(w_os_now() + 500000);
-                stop();
+                background_stop();
                 sync_thread_join(&thread);
         }
 }
@@ -133,7 +135,7 @@ TEST(one_that_waits_hears_of_the_end)
 static void stay_attached(void *arg)
 {
         weft_attach();
-        count(arg);
+        background_count(arg);
         while (!w_load_acq(&over))
                 w_os_yield();
 }
@@ -145,14 +147,14 @@ static void be_child(void)
 
         w_store_rel(&over, 1);
         CHECK(w_os_foreign()->attached);
-        start();
+        background_start();
         for (int k = 0; k < 4; k++)
                 sync_thread_start(&threads[k], stay_attached, NULL);
         for (int k = 0; k < 4; k++)
                 sync_thread_join(&threads[k]);
-        CHECK_EQ(weft_join(weft_go(count, NULL)), 0);
+        CHECK_EQ(weft_join(weft_go(background_count, NULL)), 0);
         weft_detach();
-        stop();
+        background_stop();
         _exit(5);
 }
 
@@ -168,7 +170,7 @@ TEST(a_forked_child_has_no_other_threads)
                 test_skip("qemu counts the threads of the parent and fails on new ones in a child");
         weft_attach();
         sync_thread_start(&thread, stay_attached, NULL);
-        while (w_load_acq(&n_ran) < 1)
+        while (w_load_acq(&background_n_ran) < 1)
                 w_os_yield();
         pid_t pid = fork();
 
@@ -178,8 +180,8 @@ TEST(a_forked_child_has_no_other_threads)
         test_wait_for(pid, &status);
         CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 5, "wait status %#x",
                   (unsigned)status);
-        start();
-        stop();
+        background_start();
+        background_stop();
         w_store_rel(&over, 1);
         sync_thread_join(&thread);
 }
@@ -210,9 +212,9 @@ TEST(calls_race_with_the_ends_of_runs)
         for (int k = 0; k < N; k++)
                 sync_thread_start(&threads[k], call_and_call, NULL);
         for (uint32_t i = 0; test_again(i, 8, sched_scale(200)); i++) {
-                start();
+                background_start();
                 w_os_sleep_until(w_os_now() + (i % 4) * 50000);
-                stop();
+                background_stop();
         }
         w_store_rel(&over, 1);
         for (int k = 0; k < N; k++)

@@ -1,6 +1,8 @@
 /* tests/flow/sched/run/test_embed.c - weft_start and weft_stop: a runtime in the background of a
  * program.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/background.h"
@@ -14,7 +16,7 @@
 
 static void park_for_ever(void *arg)
 {
-        count(arg);
+        background_count(arg);
         weft_park();
         test_fail(__FILE__, __LINE__, "a dropped goroutine ran");
 }
@@ -24,7 +26,7 @@ static void some_work(void)
         int64_t ids[20];
 
         for (int i = 0; i < 20; i++)
-                CHECK((ids[i] = weft_go(count, NULL)) > 0);
+                CHECK((ids[i] = weft_go(background_count, NULL)) > 0);
         for (int i = 0; i < 20; i++)
                 CHECK_EQ(weft_join(ids[i]), 0);
         CHECK(weft_go(park_for_ever, NULL) > 0);
@@ -34,17 +36,17 @@ TEST(two_hundred_starts_leave_nothing_behind)
 {
         sched_warm_up();
         for (int i = 0; i < 5; i++) {
-                start();
+                background_start();
                 some_work();
-                stop();
+                background_stop();
         }
         struct test_resources before = test_resources_now();
 
         for (int i = 0; i < (int)sched_scale(200); i++) {
-                start();
+                background_start();
                 if (i % 2)
                         some_work();
-                stop();
+                background_stop();
         }
         test_check_no_leak(&before);
 }
@@ -52,10 +54,10 @@ TEST(two_hundred_starts_leave_nothing_behind)
 TEST(runs_of_both_kinds_follow_each_other)
 {
         for (int i = 0; i < 10; i++) {
-                start();
+                background_start();
                 some_work();
-                stop();
-                sched_run(count, NULL);
+                background_stop();
+                sched_run(background_count, NULL);
         }
 }
 
@@ -64,21 +66,21 @@ TEST(a_bad_configuration_starts_nothing)
         weft_config bad = { .procs = 1025 };
 
         CHECK_EQ(weft_start(&bad), -EINVAL);
-        CHECK_EQ(weft_go(count, NULL), -ESHUTDOWN);
+        CHECK_EQ(weft_go(background_count, NULL), -ESHUTDOWN);
         CHECK_EQ(weft_stop(), -ESHUTDOWN);
-        start();
-        stop();
+        background_start();
+        background_stop();
 }
 
 TEST(the_caller_stays_a_thread_of_the_program)
 {
         pid_t self = w_os_tid();
 
-        start();
+        background_start();
         CHECK_EQ(weft_id(), 0);
         CHECK_EQ(w_os_tid(), self);
         CHECK(!w_m());
-        stop();
+        background_stop();
 }
 
 /* ---- Goroutine 1 is nobody special ----------------------------------------------------------- */
@@ -101,13 +103,13 @@ TEST(the_end_of_the_first_goroutine_ends_nothing)
         for (size_t i = 0; i < W_ARRAY_LEN(ends); i++) {
                 int64_t id = 0;
 
-                start();
+                background_start();
                 CHECK_EQ(weft_go(ends[i], &id), 1);
                 CHECK_EQ(weft_join(1), 0);
                 CHECK_EQ(id, 1);
                 w_os_sleep_until(w_os_now() + 2000000);
                 some_work();
-                stop();
+                background_stop();
         }
 }
 
@@ -117,15 +119,15 @@ static void stop_from_inside(void *arg)
 {
         CHECK_EQ(weft_stop(), -EBUSY);
         CHECK_EQ(weft_start(NULL), -EBUSY);
-        count(arg);
+        background_count(arg);
 }
 
 TEST(a_goroutine_cannot_stop_its_runtime)
 {
-        start();
+        background_start();
         CHECK_EQ(weft_join(weft_go(stop_from_inside, NULL)), 0);
-        CHECK_EQ(w_load_acq(&n_ran), 1);
-        stop();
+        CHECK_EQ(w_load_acq(&background_n_ran), 1);
+        background_stop();
         CHECK_EQ(weft_stop(), -ESHUTDOWN);
 }
 
@@ -143,13 +145,13 @@ static void main_not_stopped(void *arg)
         sync_thread_start(&thread, stop_here, &rc);
         sync_thread_join(&thread);
         CHECK_EQ(rc, -ESHUTDOWN);
-        sched_join(sched_go(count, arg));
+        sched_join(sched_go(background_count, arg));
 }
 
 TEST(stop_does_not_stop_weft_run)
 {
         sched_run(main_not_stopped, NULL);
-        CHECK_EQ(w_load_acq(&n_ran), 1);
+        CHECK_EQ(w_load_acq(&background_n_ran), 1);
 }
 
 TEST(of_many_who_stop_one_does)
@@ -160,7 +162,7 @@ TEST(of_many_who_stop_one_does)
                 struct sync_thread threads[N];
                 int                rcs[N], n_stopped = 0;
 
-                start();
+                background_start();
                 some_work();
                 for (int k = 0; k < N; k++)
                         sync_thread_start(&threads[k], stop_here, &rcs[k]);
@@ -181,7 +183,7 @@ static void wait_for_ever(void *arg)
 
         if (!c)
                 return;
-        count(arg);
+        background_count(arg);
         CHECK_EQ(weft_chan_recv(c, NULL), -ESHUTDOWN);
 }
 
@@ -191,15 +193,15 @@ TEST(calls_that_wait_hear_of_the_stop)
         struct sync_thread threads[N];
 
         for (uint32_t i = 0; i < 10; i++) {
-                w_store_rel(&n_ran, 0);
-                start();
+                w_store_rel(&background_n_ran, 0);
+                background_start();
                 for (int k = 0; k < N; k++)
                         sync_thread_start(&threads[k], wait_for_ever, NULL);
-                while (w_load_acq(&n_ran) < N)
+                while (w_load_acq(&background_n_ran) < N)
                         w_os_yield();
                 if (i % 2)
                         w_os_sleep_until(w_os_now() + 1000000);
-                stop();
+                background_stop();
                 for (int k = 0; k < N; k++)
                         sync_thread_join(&threads[k]);
         }
@@ -213,7 +215,7 @@ static void call_and_call(void *attached)
         if (attached)
                 weft_attach();
         while (!w_load_acq(&over)) {
-                int64_t    id = weft_go(count, NULL);
+                int64_t    id = weft_go(background_count, NULL);
                 weft_chan *c = weft_chan_new(sizeof(int), 1);
                 int        rc = id < 0 ? (int)id : weft_join(id);
 
@@ -232,9 +234,9 @@ TEST(starts_and_stops_race_with_calls)
         for (int k = 0; k < N; k++)
                 sync_thread_start(&threads[k], call_and_call, k % 2 ? NULL : "attached");
         for (int i = 0; i < (int)sched_scale(100); i++) {
-                start();
+                background_start();
                 w_os_sleep_until(w_os_now() + (i % 4) * 100000);
-                stop();
+                background_stop();
         }
         w_store_rel(&over, 1);
         for (int k = 0; k < N; k++)
@@ -245,7 +247,7 @@ TEST(starts_and_stops_race_with_calls)
 
 static void never_back(void *arg)
 {
-        count(arg);
+        background_count(arg);
         for (;;)
                 w_os_sleep_until(w_os_now() + 1000000000);
 }
@@ -256,10 +258,10 @@ static void leave_one_behind(void *arg)
 
         CHECK_EQ(weft_start(&cfg), 0);
         CHECK(weft_go(never_back, arg) > 0);
-        while (w_load_acq(&n_ran) == 0)
+        while (w_load_acq(&background_n_ran) == 0)
                 w_os_yield();
         CHECK_EQ(weft_stop(), 1);
-        CHECK_EQ(weft_go(count, NULL), -ESHUTDOWN);
+        CHECK_EQ(weft_go(background_count, NULL), -ESHUTDOWN);
         kill(getpid(), SIGTERM);        /* tools would have their say about the thread at exit */
         pause();
 }
@@ -280,13 +282,13 @@ static void all_asleep(void *arg)
 {
         int64_t id;
 
-        start();
+        background_start();
         CHECK((id = weft_go(park_for_ever, arg)) > 0);
         while (sched_state_of(id) != G_WAITING)
                 w_os_yield();
         w_os_sleep_until(w_os_now() + 150000000);
         some_work();
-        stop();
+        background_stop();
 }
 
 TEST(that_all_are_asleep_is_nobodys_business)
@@ -316,12 +318,12 @@ static void fork_and_exec(void)
 
 TEST(the_host_may_fork_and_exec)
 {
-        start();
+        background_start();
         for (int i = 0; i < 5; i++) {
                 some_work();
                 fork_and_exec();
         }
-        stop();
+        background_stop();
 }
 
 /* With nothing running the child is a program like any other. */
@@ -329,21 +331,21 @@ TEST(a_child_of_the_host_may_start_its_own_runtime)
 {
         int status;
 
-        start();
+        background_start();
         some_work();
-        stop();
+        background_stop();
         pid_t pid = fork();
 
         CHECK(pid >= 0);
         if (pid == 0) {
-                start();
+                background_start();
                 some_work();
-                stop();
+                background_stop();
                 _exit(5);
         }
-        start();
+        background_start();
         some_work();
         test_wait_for(pid, &status);
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 5);
-        stop();
+        background_stop();
 }

@@ -5,6 +5,8 @@
  * table is what the contract says of those calls; the rest of the suite asks more of each. That no
  * function is missing here, or in foreign_io.h, tests/checks/foreign makes sure of.
  *
+ * test: procs=1,2,4 sources=foreign_io.c
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/background.h"
@@ -14,7 +16,7 @@
 
 static void await_ran(uint32_t n)
 {
-        while (w_load_acq(&n_ran) < n)
+        while (w_load_acq(&background_n_ran) < n)
                 weft_yield();
 }
 
@@ -23,22 +25,23 @@ static void await_ran(uint32_t n)
 static void count_copy(void *arg)
 {
         CHECK_EQ(*(int *)arg, 42);
-        count(NULL);
+        background_count(NULL);
 }
 
 static void spawning(void)
 {
         weft_attr attr = { .name = "far", .flags = WEFT_CHILD_FIRST };
         int       word = 42;
-        int64_t   ids[] = { weft_go(count, NULL), weft_go_copy(count_copy, &word, sizeof(word)),
-                            weft_go_with(&attr, count, NULL) };
+        int64_t   ids[] = { weft_go(background_count, NULL),
+                            weft_go_copy(count_copy, &word, sizeof(word)),
+                            weft_go_with(&attr, background_count, NULL) };
 
         for (size_t i = 0; i < W_ARRAY_LEN(ids); i++) {
                 CHECK(ids[i] > 0);
                 CHECK_EQ(weft_join(ids[i]), 0);
                 CHECK_EQ(weft_join(ids[i]), 0);         /* long ended */
         }
-        CHECK_EQ(w_load_acq(&n_ran), 3);
+        CHECK_EQ(w_load_acq(&background_n_ran), 3);
         CHECK_EQ(weft_go(NULL, NULL), -EINVAL);
         CHECK_EQ(weft_join(INT64_C(1) << 40), -ESRCH);
 }
@@ -58,7 +61,7 @@ static void about_oneself(void)
 static void park_once(void *arg)
 {
         CHECK_EQ(weft_park(), 0);
-        count(arg);
+        background_count(arg);
 }
 
 static void unparking(void)
@@ -90,8 +93,8 @@ static void regions(void)
         CHECK_EQ(weft_sleep(WEFT_US(10)), 0);           /* it may wait, unlike a goroutine */
         weft_block_end();
         weft_block_end();
-        CHECK_EQ(weft_blocking(count, NULL), 0);
-        CHECK_EQ(w_load_acq(&n_ran), 1);
+        CHECK_EQ(weft_blocking(background_count, NULL), 0);
+        CHECK_EQ(w_load_acq(&background_n_ran), 1);
         CHECK_EQ(weft_blocking(NULL, NULL), -EINVAL);
         weft_nopreempt_begin();
         CHECK_EQ(weft_sleep(WEFT_US(10)), 0);
@@ -160,7 +163,7 @@ static void selects(void)
         CHECK_EQ(v, 7);
         weft_case_after(&cs[1], WEFT_US(10));
         CHECK_EQ(weft_select(cs, 2), 1);
-        weft_case_join(&cs[2], weft_go(count, NULL));
+        weft_case_join(&cs[2], weft_go(background_count, NULL));
         weft_case_after(&cs[1], WEFT_SEC(100));
         CHECK_EQ(weft_select(cs, 3), 2);
         weft_chan_unref(a);
@@ -188,7 +191,7 @@ static void add_under_mutex(void *arg)
         weft_rwmutex_lock(&s.rwmutex);
         weft_rwmutex_unlock(&s.rwmutex);
         weft_sem_release(&s.sem);
-        weft_once_do(&s.once, count, arg);
+        weft_once_do(&s.once, background_count, arg);
         weft_wg_done(&s.wg);
 }
 
@@ -217,8 +220,8 @@ static void counts(void)
         weft_rwmutex_runlock(&s.rwmutex);
         weft_rwmutex_runlock(&s.rwmutex);
         CHECK_EQ(weft_sem_acquire(&s.sem), 0);
-        weft_once_do(&s.once, count, NULL);
-        CHECK_EQ(w_load_acq(&n_ran), 1);
+        weft_once_do(&s.once, background_count, NULL);
+        CHECK_EQ(w_load_acq(&background_n_ran), 1);
         CHECK_EQ(weft_wg_wait(&s.wg), 0);
         weft_rwmutex_lock(&s.rwmutex);
         weft_rwmutex_unlock(&s.rwmutex);
@@ -260,7 +263,7 @@ static void times(void)
 {
         int64_t     before = weft_now();
         int64_t     due = 0;
-        weft_timer *t = weft_timer_new(WEFT_MS(1), count, NULL);
+        weft_timer *t = weft_timer_new(WEFT_MS(1), background_count, NULL);
         weft_chan  *tick = weft_tick(WEFT_MS(1));
 
         CHECK(t && tick);
@@ -337,24 +340,25 @@ static void signals(void)
 
 static void runs(void)
 {
-        CHECK_EQ(weft_run(count, NULL), -EBUSY);
-        CHECK_EQ(weft_run_with(NULL, count, NULL), -EBUSY);
+        CHECK_EQ(weft_run(background_count, NULL), -EBUSY);
+        CHECK_EQ(weft_run_with(NULL, background_count, NULL), -EBUSY);
         CHECK_EQ(weft_start(NULL), -EBUSY);
-        CHECK_EQ(w_load_acq(&n_ran), 0);
+        CHECK_EQ(w_load_acq(&background_n_ran), 0);
 }
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
 static void (*const calls[])(void) = {
         spawning, about_oneself, unparking, locals, regions, channels, selects, mutex_and_cond,
-        counts, scopes, times, looking, limits, signals, runs, bytes, places, waits, packets,
-        messages, connections, names, children,
+        counts, scopes, times, looking, limits, signals, runs, foreign_bytes, foreign_places,
+        foreign_waits, foreign_packets, foreign_messages, foreign_connections, foreign_names,
+        foreign_children,
 };
 
 static void call_all(void *attached)
 {
         for (size_t i = 0; i < W_ARRAY_LEN(calls); i++) {
-                w_store_rel(&n_ran, 0);
+                w_store_rel(&background_n_ran, 0);
                 memset(&s, 0, sizeof(s));
                 while (weft_count() > 0)        /* those of the entry before */
                         weft_yield();
@@ -367,30 +371,30 @@ static void call_all(void *attached)
 
 TEST(every_call_works_on_the_thread_that_started_the_runtime)
 {
-        start();
+        background_start();
         for (int i = 0; i < 3; i++)
                 call_all(NULL);
-        stop();
+        background_stop();
 }
 
 TEST(every_call_works_on_an_attached_thread)
 {
-        start();
+        background_start();
         for (int i = 0; i < 3; i++)
                 call_all("attached");
-        stop();
+        background_stop();
 }
 
 TEST(every_call_works_on_a_thread_that_comes_and_goes)
 {
         struct sync_thread thread;
 
-        start();
+        background_start();
         for (int i = 0; i < 6; i++) {
                 sync_thread_start(&thread, call_all, i % 2 ? "attached" : NULL);
                 sync_thread_join(&thread);
         }
-        stop();
+        background_stop();
 }
 
 static pthread_key_t own_key;
@@ -412,12 +416,12 @@ TEST(every_call_works_in_a_destructor_of_the_thread)
         struct sync_thread thread;
 
         CHECK_EQ(pthread_key_create(&own_key, call_at_end), 0);
-        start();
+        background_start();
         for (int i = 0; i < 2; i++) {
                 sync_thread_start(&thread, end_with_a_value, "attached");
                 sync_thread_join(&thread);
         }
-        stop();
+        background_stop();
 }
 
 /* ---- What only goroutines may do ------------------------------------------------------------- */
@@ -425,7 +429,7 @@ TEST(every_call_works_in_a_destructor_of_the_thread)
 static void exit_from_afar(void *arg)
 {
         (void)arg;
-        start();
+        background_start();
         weft_exit();
 }
 
@@ -437,7 +441,7 @@ TEST(exit_needs_a_goroutine)
 
 static void lock_from_afar(void *arg)
 {
-        start();
+        background_start();
         if (arg)
                 weft_unlock_thread();
         else
@@ -462,7 +466,7 @@ TEST(without_a_runtime_every_call_says_so_or_works)
         CHECK_EQ(weft_check(), -ESHUTDOWN);
         weft_dump(2);
         CHECK_EQ(weft_stats(&st), -ESHUTDOWN);
-        CHECK(!weft_chan_new(4, 4) && !weft_tick(1) && !weft_timer_new(1, count, NULL));
+        CHECK(!weft_chan_new(4, 4) && !weft_tick(1) && !weft_timer_new(1, background_count, NULL));
         CHECK_EQ(weft_sleep(1), -ESHUTDOWN);
         CHECK_EQ(weft_select(&cs, 1), -ESHUTDOWN);
         CHECK_EQ(weft_chan_send(NULL, &v), -ESHUTDOWN);
@@ -477,9 +481,9 @@ TEST(without_a_runtime_every_call_says_so_or_works)
         weft_mutex_unlock(&s.mutex);
         weft_rwmutex_lock(&s.rwmutex);
         weft_rwmutex_unlock(&s.rwmutex);
-        weft_once_do(&s.once, count, NULL);
-        CHECK_EQ(weft_blocking(count, NULL), 0);
-        CHECK_EQ(w_load_acq(&n_ran), 2);
+        weft_once_do(&s.once, background_count, NULL);
+        CHECK_EQ(weft_blocking(background_count, NULL), 0);
+        CHECK_EQ(w_load_acq(&background_n_ran), 2);
         CHECK_EQ(weft_id(), 0);
         CHECK(weft_now() > 0);
 }

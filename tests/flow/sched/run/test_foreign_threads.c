@@ -1,6 +1,8 @@
 /* tests/flow/sched/run/test_foreign_threads.c - many threads that weft did not create, and stacks
  * of theirs.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/background.h"
@@ -23,7 +25,7 @@ static int recurse(int n)
         if (n > 0)
                 return recurse(n - 1) + frame[FRAME / 2];
         CHECK_EQ(weft_check(), 0);
-        CHECK_EQ(weft_join(weft_go(count, NULL)), 0);
+        CHECK_EQ(weft_join(weft_go(background_count, NULL)), 0);
         w_add_acqrel(&n_deep, 1);
         return frame[FRAME / 2];
 }
@@ -34,7 +36,7 @@ static void come_and_go(void *n)
         while (w_load_acq(&n_there) < *(uint32_t *)n)
                 w_os_yield();
         CHECK_EQ(weft_check(), 0);
-        CHECK_EQ(weft_join(weft_go(count, NULL)), 0);
+        CHECK_EQ(weft_join(weft_go(background_count, NULL)), 0);
         CHECK_EQ(recurse(DEEP), DEEP * (DEEP + 1) / 2);
 }
 
@@ -43,16 +45,16 @@ TEST(a_hundred_threads_stop_the_world_and_start_goroutines)
         struct sync_thread threads[N_THREADS];
         uint32_t           n = sched_scale(N_THREADS);
 
-        start();
+        background_start();
         for (uint32_t i = 0; i < n; i++)
                 sync_thread_start(&threads[i], come_and_go, &n);
         for (uint32_t i = 0; i < n; i++)
                 sync_thread_join(&threads[i]);
-        CHECK_EQ(w_load_acq(&n_ran), 2 * n);
+        CHECK_EQ(w_load_acq(&background_n_ran), 2 * n);
         CHECK_EQ(w_load_acq(&n_deep), n);
         CHECK_EQ(weft_count(), 0);
         CHECK_EQ(weft_check(), 0);
-        stop();
+        background_stop();
 }
 
 /* ---- A second stack -------------------------------------------------------------------------- */
@@ -67,7 +69,7 @@ static void lock_for_a_while(void *arg)
         weft_mutex_lock(&mutex);
         CHECK_EQ(weft_sleep(WEFT_US(200)), 0);
         weft_mutex_unlock(&mutex);
-        count(arg);
+        background_count(arg);
 }
 
 /* Waits, stops the world, and holds a lock from one stack to the other. */
@@ -111,11 +113,11 @@ TEST(a_thread_may_call_from_a_second_stack)
 #if defined(W_TSAN)
         test_skip("it does not know of stacks that swapcontext goes to");
 #endif
-        start();
+        background_start();
         for (int i = 0; i < 2; i++) {
                 sync_thread_start(&thread, swap_stacks, i ? "attached" : NULL);
                 sync_thread_join(&thread);
         }
-        CHECK_EQ(w_load_acq(&n_ran), 2 * 2 * N_SWAPS);
-        stop();
+        CHECK_EQ(w_load_acq(&background_n_ran), 2 * 2 * N_SWAPS);
+        background_stop();
 }

@@ -3,6 +3,10 @@
  *
  * TEST_LONG=1, as `make stress` sets it: 20,000 times.
  *
+ * test: procs=1,2,4 timeout=600 valgrind=no
+ * The long form takes minutes.
+ * The test looks at its threads, and valgrind runs these in its own way.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/freeze.h"
@@ -184,7 +188,8 @@ static void main_freeze(void *arg)
         }
         CHECK_EQ(weft_check(), 0);
         bool often = n_stops() > 100;
-        bool certain = STANDS_AT_ALL && !test_is_slow() && often && (arg || sched_procs() > 1);
+        bool certain = FREEZE_STANDS_AT_ALL && !test_is_slow() && often &&
+                       (arg || sched_procs() > 1);
 
         CHECK(!certain || n_stood > 0);
         if (getenv("TEST_VERBOSE"))
@@ -195,7 +200,7 @@ static void run_freeze(void *arg)
 {
         weft_config cfg = { .idle_ms = 1 };
 
-        need_kernel();
+        freeze_need_kernel();
         CHECK_EQ(weft_run_with(&cfg, main_freeze, arg), 0);
 }
 

@@ -2,6 +2,8 @@
  *
  * In check a few hundred changes under load; TEST_LONG=1, as `make stress` sets it: 2,000.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
@@ -53,19 +55,13 @@ TEST(procs_says_the_number_before_and_refuses_others)
 }
 
 /* The number that the machine would give, whatever was said before. */
-static void main_auto(void *arg)
+GO_TEST(procs_auto_is_what_the_machine_has)
 {
-        (void)arg;
         set_procs(7);
         CHECK_EQ(weft_procs(WEFT_PROCS_AUTO), 7);
         CHECK_EQ(weft_procs(0), w_procs_found());
         CHECK_EQ(weft_procs(WEFT_PROCS_AUTO), w_procs_found());
         CHECK_EQ(weft_check(), 0);
-}
-
-TEST(procs_auto_is_what_the_machine_has)
-{
-        sched_run(main_auto, NULL);
 }
 
 static void add_threads(void *arg)
@@ -174,12 +170,11 @@ static void sleeps(void *arg)
 static void (*const load[])(void *) = { spawns, sends, receives, locks, locks, sleeps, sleeps };
 
 /* Every count is exact at the end, whatever the number of Ps was in between. */
-static void main_load(void *arg)
+GO_TEST(procs_changes_under_load_lose_nothing)
 {
         int64_t  ids[W_ARRAY_LEN(load)];
         uint64_t seed = test_seed();
 
-        (void)arg;
         pipe_chan = weft_chan_new(sizeof(uint32_t), 4);
         for (size_t i = 0; i < W_ARRAY_LEN(load); i++)
                 ids[i] = sched_go(load[i], NULL);
@@ -207,11 +202,6 @@ static void main_load(void *arg)
         CHECK_EQ(weft_stats(&st), 0);
         CHECK_EQ(st.spawned, w_load_acq(&n_spawned) + W_ARRAY_LEN(load) + 1);
         CHECK_EQ(weft_check(), 0);
-}
-
-TEST(procs_changes_under_load_lose_nothing)
-{
-        sched_run(main_load, NULL);
 }
 
 /* ---- From every side ------------------------------------------------------------------------- */
@@ -246,11 +236,10 @@ static void goes_on(void *arg)
 }
 
 /* After Go's TestStopTheWorldDeadlock. */
-static void main_deadlock(void *arg)
+GO_TEST(procs_and_check_from_every_side)
 {
         struct sync_thread thread;
 
-        (void)arg;
         w_store_rel(&n_left, 7);
         sync_thread_start(&thread, resizes, NULL);
         for (int i = 0; i < 3; i++) {
@@ -262,11 +251,6 @@ static void main_deadlock(void *arg)
                 weft_yield();
         sync_thread_join(&thread);
         CHECK_EQ(weft_check(), 0);
-}
-
-TEST(procs_and_check_from_every_side)
-{
-        sched_run(main_deadlock, NULL);
 }
 
 static void resizes_for_ever(void *arg)

@@ -1,6 +1,8 @@
 /* tests/flow/sched/run/test_procs_keep.c - the queue and the timers of a P that is removed are
  * kept.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
@@ -112,14 +114,13 @@ static void use_timers(weft_timer **timers, bool *counts)
         }
 }
 
-static void main_timers(void *arg)
+GO_TEST(procs_changes_keep_every_timer)
 {
         weft_timer *timers[N_TIMERS];
         bool        counts[N_TIMERS] = { false };
         int64_t     ids[N_SLEEPERS], changer = sched_go(churn, NULL);
         weft_chan  *tick = weft_tick(WEFT_US(300));
 
-        (void)arg;
         CHECK(tick);
         for (int i = 0; i < N_SLEEPERS; i++)
                 ids[i] = sched_go(sleeper, (void *)(intptr_t)(i % 60));
@@ -136,11 +137,6 @@ static void main_timers(void *arg)
         for (int i = 0; i < N_TIMERS; i++)
                 weft_timer_free(timers[i]);
         CHECK_EQ(weft_check(), 0);
-}
-
-TEST(procs_changes_keep_every_timer)
-{
-        sched_run(main_timers, NULL);
 }
 
 /* ---- No memory ------------------------------------------------------------------------------- */
@@ -173,12 +169,11 @@ static void try_each(int from, int to)
         }
 }
 
-static void main_refused(void *arg)
+GO_TEST(procs_without_memory_changes_nothing)
 {
         enum { N = 600 };
         int64_t ids[N];
 
-        (void)arg;
         try_each(2, 300);       /* more stacks must be reserved than one mapping holds */
         set_procs(4);
         for (int i = 0; i < N; i++)
@@ -188,11 +183,6 @@ static void main_refused(void *arg)
         for (int i = 0; i < N; i++)
                 sched_join(ids[i]);
         CHECK_EQ(weft_check(), 0);
-}
-
-TEST(procs_without_memory_changes_nothing)
-{
-        sched_run(main_refused, NULL);
 }
 
 #else

@@ -1,5 +1,7 @@
 /* tests/flow/sched/run/test_run.c - runs begin and end: again and again, early, late, refused.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"

@@ -1,6 +1,8 @@
 /* tests/flow/sched/run/test_run_end.c - the end of a run under goroutines and threads that go on
  * calling.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"

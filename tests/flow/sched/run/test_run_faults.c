@@ -4,6 +4,8 @@
  * run either does not start and says so with the very error, or it starts, and then every goroutine
  * that could be spawned runs to its end; nothing is left behind, and the next run succeeds.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"

@@ -4,6 +4,9 @@
  * TEST_LONG=1, as `make stress` sets it: 100,000 times, and all but one in a hundred take less than
  * 10 ms.
  *
+ * test: procs=1,2,4 timeout=600
+ * The long form takes minutes.
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
@@ -277,18 +280,12 @@ static void nothing(void *arg)
         (void)arg;
 }
 
-static void main_between_stops(void *arg)
+GO_TEST(who_stops_on_and_on_keeps_nobody_from_running)
 {
-        (void)arg;
         w_store_rel(&is_over, 0);
         for (int i = 0; i < N_STOPPING; i++)
                 (void)sched_go(stops_on_and_on, NULL);
         for (int i = 0; i < N_TURNS; i++)
                 CHECK_EQ(weft_join(sched_go(nothing, NULL)), 0);
         w_store_rel(&is_over, 1);
-}
-
-TEST(who_stops_on_and_on_keeps_nobody_from_running)
-{
-        sched_run(main_between_stops, NULL);
 }

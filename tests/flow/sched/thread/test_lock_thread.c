@@ -1,5 +1,7 @@
 /* tests/flow/sched/thread/test_lock_thread.c - goroutines that are locked to their threads.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"

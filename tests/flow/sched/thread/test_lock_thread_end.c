@@ -1,6 +1,8 @@
 /* tests/flow/sched/thread/test_lock_thread_end.c - goroutines that end locked to their threads,
  * which end too.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"

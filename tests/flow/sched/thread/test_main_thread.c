@@ -1,6 +1,8 @@
 /* tests/flow/sched/thread/test_main_thread.c - the thread that called weft_run is there for
  * goroutine 1 only.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"

@@ -1,6 +1,8 @@
 /* tests/flow/sched/thread/test_template_thread.c - no thread inherits from one that may have been
  * changed.
  *
+ * test: procs=1,2,4
+ *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"

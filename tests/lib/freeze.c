@@ -1,0 +1,15 @@
+/* tests/lib/freeze.c - for the tests of the world's second stop.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "lib/freeze.h"
+
+void freeze_need_kernel(void)
+{
+        struct w_os_thread_state sight;
+
+        if (test_is_emulated())
+                test_skip("the emulator's threads are not those that the kernel tells of");
+        if (w_os_thread_state(w_os_tid(), &sight) < 0)
+                test_skip("the kernel does not tell what threads wait for");
+}

@@ -1,0 +1,69 @@
+/* tests/sim/ways_out.c - what goroutines do in scenarios about Ps and threads: they lock themselves
+ * to threads, live in scopes, are called by timers.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "sim/ways_out.h"
+
+void check_place(const struct pinned *it)
+{
+        SIM_CHECK(it->depth == 0 || w_m() == it->at, "goroutine %ld runs on M%u, locked to M%u",
+                  (long)weft_id(), w_m()->thread.id, it->at->thread.id);
+        SIM_CHECK(w_m()->locked_g == (it->depth ? w_g() : NULL),
+                  "goroutine %ld runs on a thread that is another's", (long)weft_id());
+}
+
+void lock_it(struct pinned *it)
+{
+        weft_lock_thread();
+        if (it->depth++ == 0)
+                it->at = w_m();
+        check_place(it);
+}
+
+void unlock_it(struct pinned *it)
+{
+        if (it->depth == 0)
+                return;
+        it->depth--;
+        weft_unlock_thread();
+        check_place(it);
+}
+
+static int passing_child(void *arg)
+{
+        const struct passing *p = arg;
+
+        p->some_while(NULL);
+        if (sim_random(3) == 0)
+                return -EDOM;
+        return weft_sleep((int64_t)sim_random(20000));
+}
+
+int in_scope(const struct passing *p)
+{
+        weft_scope s;
+        int        rc = weft_scope_open(&s, sim_random(2) ? (int64_t)sim_random(20000) : -1);
+
+        if (rc < 0)
+                return rc;
+        for (uint32_t i = sim_random(3); i > 0; i--)
+                (void)weft_scope_go(&s, passing_child, (void *)(uintptr_t)p);
+        p->some_while(NULL);
+        (void)weft_sleep((int64_t)sim_random(5000));
+        if (sim_random(2))
+                weft_scope_cancel(&s);
+        (void)weft_scope_close(&s);
+        return 0;
+}
+
+void by_timer(const struct passing *p)
+{
+        weft_timer *t = weft_timer_new((int64_t)sim_random(5000), p->some_while, NULL);
+
+        p->some_while(NULL);
+        if (t && sim_random(2))
+                (void)weft_timer_reset(t, (int64_t)sim_random(5000));
+        p->some_while(NULL);
+        weft_timer_free(t);
+}
