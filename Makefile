@@ -36,8 +36,9 @@ explore: setup-build        ## try every interleaving of the small lock-free par
 	@tools/build gcc weft-explore
 	@build/gcc/tests/weft-explore all
 
-mutants: setup-check        ## which tool finds which seeded bug; rewrites docs/MUTANTS.md
+mutants: setup-check        ## plant every seeded bug and see it found; rewrites docs/MUTANTS.md
 	@tools/mutants --table
+	@tools/mutants
 
 install: build              ## install to PREFIX (/usr/local), DESTDIR respected
 	@cmake --install build/$(PRESET) --prefix $(PREFIX)

@@ -22,11 +22,7 @@ weft_engine(weft_sim DEFINITIONS W_SIM W_RUNQ_CAP=8 W_PARENTS_CAP=4
 
 # Four slots instead of 256: small enough to try everything, large enough to wrap. Of the scheduler
 # only what has scenarios; tests/explore/goroutines.c stands in for the rest.
-set(small_parts ${weft_common_sources})
-list(FILTER small_parts INCLUDE REGEX "/src/(base|arch|wait|scope|chan|sync)/|\
-/src/sched/(gstate|queue/(runq|parents)|timer/(timers|timekeeper|lazytimer)|run/(freeze|abandon)|\
-preempt/(enter|take|regain|preempt|preempt_handler|nopreempt))[.]c$")
-list(FILTER small_parts EXCLUDE REGEX "/src/chan/select_fd[.]c$")
+weft_read_manifest(small_parts explored-files.txt)
 file(GLOB explore_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/explore/*.c)
 weft_engine(weft_explore DEFINITIONS W_EXPLORE W_RUNQ_CAP=4 W_PARENTS_CAP=2
   SOURCES ${small_parts} ${explore_sources})

@@ -1,5 +1,6 @@
 # libweft, static and shared. Sources by wildcard: adding a file is one act.
 
+include(cmake/manifest.cmake)
 include(GNUInstallDirs)         # before the first use of where things are installed
 
 # What runs on every machine, real or simulated; cmake/engines.cmake uses the same list.
@@ -11,10 +12,10 @@ set(weft_sources ${weft_common_sources} ${weft_os_sources})
 
 # The files in which a context switch stands: rules in src/arch/arch.h. The other assembly is with
 # them because LTO loses symbols that only top-level assembly defines.
-set(weft_switch_sources ${PROJECT_SOURCE_DIR}/src/arch/fiber.c
-  ${PROJECT_SOURCE_DIR}/src/sched/switch.c
-  ${PROJECT_SOURCE_DIR}/src/arch/x86_64/entry.c ${PROJECT_SOURCE_DIR}/src/arch/aarch64/entry.c
-  ${PROJECT_SOURCE_DIR}/src/os/linux/kernel.c)
+weft_read_manifest(weft_switch_sources switch-files.txt)
+list(FILTER weft_switch_sources INCLUDE REGEX "[.]c$")
+file(GLOB assembly_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/arch/*/entry.c)
+list(APPEND weft_switch_sources ${assembly_sources} ${PROJECT_SOURCE_DIR}/src/os/linux/syscall.c)
 set(weft_switch_flags -fno-lto -fno-sanitize=all -fno-stack-protector -mtune=generic)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(APPEND weft_switch_flags -march=x86-64)
