@@ -4,7 +4,7 @@ include(cmake/manifest.cmake)
 include(GNUInstallDirs)         # before the first use of where things are installed
 
 # What runs on every machine, real or simulated; cmake/engines.cmake uses the same list.
-set(weft_common base arch arch/* stack sched sched/* wait scope chan sync time signal net debug)
+set(weft_common base arch arch/* stack sched sched/* wait scope chan sync time signal net debug hooks)
 list(TRANSFORM weft_common REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/\\1/*.c")
 file(GLOB weft_common_sources CONFIGURE_DEPENDS ${weft_common})
 file(GLOB weft_os_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/linux/*.c)

@@ -55,7 +55,8 @@ static void start(void *result)
         weft_wg_add(&st.squarers, SQUARERS);
         int64_t counter = weft_go(count, &st);
         for (int i = 0; i < SQUARERS; i++)
-                weft_go(square, &st);
+                if (weft_go(square, &st) < 0)
+                        weft_wg_done(&st.squarers);     /* the others do its share */
         int64_t closer = weft_go(close_squares, &st);
 
         while (weft_recv(st.squares, &value) == 0) {

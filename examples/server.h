@@ -97,7 +97,8 @@ static inline void server_accept_until(struct server *s, weft_chan *signals)
         int which;
 
         weft_sem_init(&s->room, s->n_connections);
-        weft_scope_open(&s->scope, WEFT_FOREVER);
+        if (weft_scope_open(&s->scope, WEFT_FOREVER) < 0)
+                return;
         if (weft_scope_go(&s->scope, server_accept, s) > 0 &&
             weft_chan_recv(signals, &which) == 0)
                 s->status = 0;

@@ -112,11 +112,12 @@ static int dial_for(int fd)
                 return -1;
         }
         weft_scope scope;
+        int        to = weft_scope_open(&scope, WEFT_SEC(10));
 
-        weft_scope_open(&scope, WEFT_SEC(10));
-        int to = weft_dial("tcp", address);
-
-        weft_scope_close(&scope);
+        if (to == 0) {
+                to = weft_dial("tcp", address);
+                weft_scope_close(&scope);
+        }
         (void)say(fd, to < 0 ? reply_for(to) : DONE);
         return to;
 }
@@ -146,7 +147,8 @@ static void relay_both(int a, int b)
         struct way there = { a, b }, back = { b, a };
         weft_scope scope;
 
-        weft_scope_open(&scope, WEFT_FOREVER);
+        if (weft_scope_open(&scope, WEFT_FOREVER) < 0)
+                return;
         if (weft_scope_go(&scope, relay, &there) > 0 && relay(&back) < 0)
                 weft_scope_cancel(&scope);
         weft_scope_close(&scope);
@@ -155,12 +157,13 @@ static void relay_both(int a, int b)
 static void serve(int fd, void *arg)
 {
         weft_scope hurry;
+        int        to = weft_scope_open(&hurry, WEFT_SEC(20));
 
         (void)arg;
-        weft_scope_open(&hurry, WEFT_SEC(20));  /* for all that comes before the first byte */
-        int to = dial_for(fd);
-
-        weft_scope_close(&hurry);
+        if (to == 0) {                  /* for all that comes before the first byte */
+                to = dial_for(fd);
+                weft_scope_close(&hurry);
+        }
         if (to >= 0) {
                 relay_both(fd, to);
                 weft_close(to);

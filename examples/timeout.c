@@ -32,11 +32,10 @@ static void start(void *result)
         weft_scope     scope;
         int            item, rc;
 
-        if (!items)
+        if (!items || weft_scope_open(&scope, WEFT_MS(1500)) < 0)
                 return;
-        weft_scope_open(&scope, WEFT_MS(1500));
-        weft_scope_go(&scope, produce, weft_untyped(items));
-        while ((rc = weft_recv(items, &item)) == 0)
+        rc = (int)weft_scope_go(&scope, produce, weft_untyped(items));
+        while (rc >= 0 && (rc = weft_recv(items, &item)) == 0)
                 printf("item %d\n", item);
         weft_scope_close(&scope);
         printf("consumer: %s\n", rc == -ETIMEDOUT ? "out of time" : "?");

@@ -1,8 +1,21 @@
 /* weft.h - goroutines for C.
  *
- * The one header a program includes. Calls that can fail return a negative error number (-ENOMEM),
- * never -1 with errno. Times are int64_t nanoseconds. "May switch" in a comment means: the
- * goroutine may come back from that call on another thread.
+ * The only header that a program includes; it includes the headers in weft/. The comments use these
+ * words:
+ *
+ * Error        A call that can fail returns a negative error number, for example -ENOMEM. No call
+ *              reports an error through errno.
+ * Time         int64_t nanoseconds, on CLOCK_MONOTONIC.
+ * Processor    The right to run goroutines. There are weft_procs(0) of them, and that many
+ *              goroutines can run at the same time.
+ * Foreign thread   A thread that weft did not create. It may make every call while a runtime runs,
+ *              except where the comment says otherwise. A call that waits blocks this thread only.
+ * -ESHUTDOWN   No runtime runs, or it is ending. Every call that needs one can return it, or NULL.
+ * May switch   The goroutine may return from the call on another thread. Calls without this note
+ *              return on the thread on which they were made.
+ * Cancellable  The call returns -ETIMEDOUT or -ECANCELED once a scope tells it to: see Scopes.
+ * Fatal        Misuse ends the program: a line "weft: fatal: ..." on stderr, a list of all
+ *              goroutines, then abort().
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,11 +24,18 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/select.h>         /* sigset_t, without all that <signal.h> brings along */
 
 #define WEFT_VERSION_MAJOR 0
 #define WEFT_VERSION_MINOR 1
 #define WEFT_VERSION_PATCH 0
+/* One number, to compare: 10203 is 1.2.3. */
+#define WEFT_VERSION \
+        (WEFT_VERSION_MAJOR * 10000 + WEFT_VERSION_MINOR * 100 + WEFT_VERSION_PATCH)
+
+/* Every function of the library. */
+#define WEFT_API        __attribute__((visibility("default")))
+/* The compiler warns if a program ignores the result. */
+#define WEFT_MUST_CHECK __attribute__((warn_unused_result))
 
 #ifdef __cplusplus
 #define WEFT_NORETURN [[noreturn]]
@@ -26,10 +46,11 @@ extern "C" {
 
 /* ---- errno ------------------------------------------------------------------------------------
  *
- * Compilers compute errno's address once per function; a goroutine that has changed threads since
- * would read another thread's. So errno asks anew each time, and its value travels with the
- * goroutine. Define WEFT_KEEP_ERRNO before the include to keep the C library's macro. */
-int *weft_errno(void);
+ * Compilers compute the address of errno once per function. A goroutine that has moved to another
+ * thread since then would read the errno of its old thread. This macro computes the address at each
+ * use, and the runtime carries the value along with the goroutine. Define WEFT_KEEP_ERRNO before
+ * the include to keep the C library's macro. */
+WEFT_API int *weft_errno(void);
 #ifndef WEFT_KEEP_ERRNO
 #include <errno.h>
 #undef errno
@@ -52,416 +73,324 @@ enum {
         WEFT_PREEMPT_ALL = 3
 };
 
-/* Zero in any field means its default; what is set here wins over the environment. */
+/* Options of a runtime. 0 in a field means its default. A field that is set takes precedence over
+ * the environment variable, and the variable over what the runtime detects. */
 typedef struct weft_config {
         size_t size;            /* sizeof(weft_config); 0: the fields of the first release */
-        int    procs;           /* 0: WEFT_PROCS, else as many CPUs as there are, see weft_procs;
-                                 * 1 to 1024 */
-        int    max_threads;     /* 0: WEFT_MAX_THREADS, else 10000 */
-        size_t stack_size;      /* 0: WEFT_STACK, else 64 KiB; goroutine 1 gets at least 1 MiB */
-        int    preempt;         /* who loses the right to run to those who wait for it, after some
-                                 * 10 ms without a call of weft: WEFT_PREEMPT_BLOCKED, whose
-                                 * thread is blocked; WEFT_PREEMPT_ALL (the default), those that
-                                 * compute as well, and their threads are stopped until it is their
-                                 * turn; WEFT_PREEMPT_OFF, only blocking regions */
-        int    preempt_signal;  /* 0: SIGURG; stops threads that compute without a processor. What
-                                 * else comes with that signal goes to the program's own handler */
-        int    shutdown_ms;     /* 0: 1000; how long the end waits for threads in user code */
-        int    file_threads;    /* goroutines that use regular files at once; 0: 64 */
-        int    idle_ms;         /* 0: 10000; threads without work end after this */
+        int    procs;           /* processors, 1 to 1024. 0: WEFT_PROCS, else as many as
+                                 * weft_procs(WEFT_PROCS_AUTO) finds */
+        int    max_threads;     /* see weft_max_threads. 0: WEFT_MAX_THREADS, else 10000 */
+        size_t stack_size;      /* bytes per goroutine, 16 KiB to 1 GiB. 0: WEFT_STACK, else
+                                 * 64 KiB. Goroutine 1 gets at least 1 MiB */
+        /* Which goroutines can lose their processor to waiting goroutines after about 10 ms without
+         * a weft call:
+         *   WEFT_PREEMPT_ALL      (default) goroutines that block their thread or that compute. The
+         *                         thread of a goroutine that computes is stopped until it is its
+         *                         turn again
+         *   WEFT_PREEMPT_BLOCKED  only goroutines that block their thread
+         *   WEFT_PREEMPT_OFF      neither. Only a blocking region (weft_block_begin) gives up its
+         *                         processor */
+        int    preempt;
+        int    preempt_signal;  /* weft sends it to stop threads that compute. 0: SIGURG. If
+                                 * it comes from elsewhere, the program's own handler runs */
+        int    shutdown_ms;     /* how long the end of a run waits for threads that are in
+                                 * user code or in the kernel. 0: 1000 */
+        int    file_threads;    /* goroutines that can wait for the disk at the same time, see
+                                 * weft_pread. 0: 64 */
+        int    idle_ms;         /* a thread without work ends after this time. 0: 10000 */
 } weft_config;
 
-/* Runs fn(arg) as goroutine 1, which starts on the calling thread, and returns there when fn has
- * returned; goroutines that are left then never run again. If fn ends by weft_exit, returns when
- * all others have ended. The calling thread runs no other goroutine, and sleeps once goroutine 1
- * has gone on elsewhere; only where no other thread can be had does it run any, and then its return
- * has to wait for that one. 0, or the number of threads that did not come back within shutdown_ms
- * and stay behind; -EBUSY: a runtime runs already; -EINVAL: bad configuration, named on stderr
- * where it came from the environment; -EAGAIN, -ENOMEM.
- * If all goroutines wait, and no timer and no other thread of the process is left to wake one, the
- * program ends with "all goroutines are asleep - deadlock!"; with other threads a line says so.
+/* Runs fn(arg) as goroutine 1 and returns when fn returns. Goroutines that are alive then are
+ * dropped: they never run again. If fn ends by weft_exit, weft_run returns when the last goroutine
+ * has ended. weft_run_with takes options (cfg; NULL: the defaults).
  *
- * The program may fork and exec, or _exit, from goroutines and other threads; any call of weft in
- * the child that needs the run is misuse. A child forked while no run is on and no other thread is
- * in a call of weft may have its own.
- * exit() is fine at any time: the other goroutines go on until the process is gone. pthread_exit
- * in a goroutine is misuse. */
-int weft_run(void (*fn)(void *), void *arg);
-int weft_run_with(const weft_config *cfg, void (*fn)(void *), void *arg);
+ * Returns
+ *    0        the run is over, and its threads have ended. A thread that was in user code or in the
+ *             kernel for longer than shutdown_ms is left behind: see weft_threads_left
+ *   -EBUSY    a runtime runs already in this process
+ *   -EINVAL   no fn, or a wrong option; a wrong environment variable is named on stderr
+ *   -EAGAIN   the system refuses a thread
+ *   -ENOMEM
+ *
+ * Threads. Goroutine 1 starts on the calling thread, and weft_run returns on it. This thread runs
+ * no other goroutine; while goroutine 1 runs elsewhere, it sleeps. There is one exception: if the
+ * system refuses further threads, it runs other goroutines too, and weft_run cannot return before
+ * such a goroutine gives the thread back.
+ *
+ * Deadlock. If every goroutine waits and nothing is left that could wake one (a timer, a
+ * descriptor, a signal channel, another thread of the process), the program ends with "all
+ * goroutines are asleep - deadlock!". If only other threads are left, the program goes on, and a
+ * line on stderr says so.
+ *
+ * Fork. A goroutine or a foreign thread may fork. The child must exec or _exit; a weft call that
+ * needs the runtime is fatal in it. A child that was forked while no runtime ran, and while no
+ * other thread was in a weft call, may start its own runtime.
+ *
+ * Exit. exit() is allowed at any time; other goroutines run until the process has ended.
+ * pthread_exit in a goroutine is fatal. */
+WEFT_API WEFT_MUST_CHECK int weft_run(void (*fn)(void *), void *arg);
+WEFT_API WEFT_MUST_CHECK int weft_run_with(const weft_config *cfg, void (*fn)(void *), void *arg);
 
-/* For programs that have a main loop of their own: starts the runtime in the background. The caller
- * stays what it is, a thread of the program, and all such threads start goroutines, send, receive
- * and wait. With nobody there to run the runtime sleeps. cfg may be NULL. 0, or as weft_run_with.
- * Goroutine 1 is here the one that was started first, and its end is no other than theirs. */
-int weft_start(const weft_config *cfg);
-/* Ends that runtime, from any thread that is not weft's, as weft_run does when fn has returned:
- * goroutines that are left never run again, calls of threads that wait return -ESHUTDOWN. 0, or the
- * number of threads that stay behind; -EBUSY from a goroutine; -ESHUTDOWN: weft_start has started
- * none, or another thread stops it already. What weft_run runs is not stopped by it. */
-int weft_stop(void);
+/* Starts a runtime in the background, for programs with their own main loop. The caller stays a
+ * foreign thread: it and all other threads can start goroutines, send, receive and wait. There is
+ * no main goroutine; the goroutine that is started first has id 1, and its end ends nothing else.
+ * No deadlock is reported. Returns what weft_run_with returns (0 once the runtime runs). */
+WEFT_API WEFT_MUST_CHECK int weft_start(const weft_config *cfg);
+/* Ends the runtime that weft_start started, as weft_run does when fn returns: goroutines that are
+ * alive never run again, and calls in which foreign threads wait return -ESHUTDOWN. Called by a
+ * foreign thread.
+ *
+ * Returns
+ *    0           the runtime has ended; threads may be left behind: see weft_threads_left
+ *   -EBUSY       the caller is a goroutine
+ *   -ESHUTDOWN   weft_start has started no runtime, or another thread is stopping it. A runtime of
+ *                weft_run is never stopped by this call */
+WEFT_API int weft_stop(void);
+
+/* The number of threads that the last run has left behind. If a thread is in user code or in the
+ * kernel for longer than shutdown_ms at the end of a run, the run ends without it, and a line on
+ * stderr says how many there are. Such a thread stops for ever at its next weft call; with
+ * WEFT_PREEMPT_ALL also when it computes in its own code. Its stack stays allocated.
+ *
+ * Returns 0 if every thread of that run has ended, or if no run has ended yet. Works without a
+ * runtime, too. */
+WEFT_API int weft_threads_left(void);
 
 /* ---- Goroutines ------------------------------------------------------------------------------ */
 
-enum { WEFT_CHILD_FIRST = 1 };  /* the new goroutine runs at once, its parent waits its turn */
+enum { WEFT_CHILD_FIRST = 1 };  /* the new goroutine runs at once, and its parent later */
 
 typedef struct weft_attr {
-        size_t      size;       /* sizeof(weft_attr), or 0 */
-        const char *name;       /* copied, cut at 31 bytes; NULL: none */
-        size_t      stack_size; /* 0: the run's; 16 KiB to 1 GiB */
+        size_t      size;       /* sizeof(weft_attr); 0: the fields of the first release */
+        const char *name;       /* see weft_name; NULL: none */
+        size_t      stack_size; /* 16 KiB to 1 GiB. 0: that of weft_config */
         unsigned    flags;
 } weft_attr;
 
-/* Starts fn(arg) as a goroutine. Its id, which is positive and never reused in this run, or
- * -EINVAL, -ENOMEM, -ESHUTDOWN. */
-int64_t weft_go(void (*fn)(void *), void *arg);
-/* fn gets a private copy of arg, aligned to 16, until it returns. -E2BIG: more than 4096 bytes. */
-int64_t weft_go_copy(void (*fn)(void *), const void *arg, size_t size);
-/* May switch with WEFT_CHILD_FIRST. */
-int64_t weft_go_with(const weft_attr *attr, void (*fn)(void *), void *arg);
+/* Starts fn(arg) as a goroutine.
+ *
+ * Returns
+ *   > 0          its id. Ids are not used twice in one run
+ *   -EINVAL      no fn; weft_go_with: a wrong stack size or flag
+ *   -E2BIG       weft_go_copy: more than 4096 bytes
+ *   -ENOMEM      no memory for a goroutine or its stack
+ *   -ESHUTDOWN   no runtime runs */
+WEFT_API WEFT_MUST_CHECK int64_t weft_go(void (*fn)(void *), void *arg);
+/* The same, but fn gets a copy of the size bytes at arg. The copy is aligned to 16 bytes and exists
+ * until fn returns. */
+WEFT_API WEFT_MUST_CHECK int64_t weft_go_copy(void (*fn)(void *), const void *arg, size_t size);
+/* The same with a name, a stack size or flags (attr; NULL: none). May switch with
+ * WEFT_CHILD_FIRST. */
+WEFT_API WEFT_MUST_CHECK int64_t weft_go_with(const weft_attr *attr, void (*fn)(void *), void *arg);
 
-/* Waits until that goroutine has ended; 0 also if it did long ago. -ESRCH: no such id was given;
- * -EDEADLK: the caller's own. Cancellable. May switch. */
-int weft_join(int64_t id);
+/* Waits until goroutine id has ended. Cancellable. May switch.
+ *
+ * Returns
+ *    0           it has ended, now or at any time before
+ *   -ESRCH       no goroutine of this run had this id
+ *   -EDEADLK     it is the caller
+ *   -ETIMEDOUT, -ECANCELED   a scope ended the wait
+ *   -ESHUTDOWN   no runtime runs */
+WEFT_API int weft_join(int64_t id);
 
-/* Lets others run. On a thread that is not weft's: sched_yield. May switch. */
-void weft_yield(void);
+/* Lets other goroutines run. On a foreign thread it is sched_yield(2). May switch. */
+WEFT_API void weft_yield(void);
 
-/* Ends the calling goroutine from any depth; destructors of its local values run. */
-WEFT_NORETURN void weft_exit(void);
+/* Ends the calling goroutine from any depth of calls. The destructors of its local values run.
+ * Fatal on a foreign thread. */
+WEFT_NORETURN WEFT_API void weft_exit(void);
 
-/* 1 for the first goroutine of a run, 0 outside goroutines. */
-int64_t weft_id(void);
-/* For reports: at most 31 bytes; control characters and double quotes become question marks. */
-void    weft_name(const char *name);
+/* The id of the calling goroutine. It is 1 for the first goroutine of a run and 0 on a foreign
+ * thread. */
+WEFT_API int64_t weft_id(void);
+/* Names the calling goroutine for dumps and other reports. The name is copied and cut to 31 bytes.
+ * Control characters and double quotes become question marks. NULL removes the name. */
+WEFT_API void weft_name(const char *name);
 
-/* For hot loops: yields if others should have their turn, and returns 1 then. May switch. */
-int weft_checkpoint(void);
+/* Yields if other goroutines should have a turn: for long loops without other weft calls. Returns 1
+ * if it has yielded, else 0. May switch. */
+WEFT_API int weft_checkpoint(void);
 
-/* Goroutines alive. */
-int64_t weft_count(void);
+/* The number of goroutines that are alive. 0 if no runtime runs. */
+WEFT_API int64_t weft_count(void);
 
-/* Goroutine-local values. destroy(value) runs at the goroutine's end unless the value is NULL. At
- * least 1024 keys; -EAGAIN: none left. */
+/* Local values: each goroutine has its own value, NULL at first, for each key. At the end of a
+ * goroutine destroy(value) is called for each value that is not NULL, unless destroy is NULL or the
+ * key has been freed. Keys do not belong to a run. There are at least 1024.
+ *
+ * weft_key_new returns
+ *    0        *key is a new key
+ *   -EAGAIN   all keys are in use
+ *   -EINVAL   key is NULL
+ * weft_local_set returns
+ *    0        the value is set
+ *   -EPERM    the caller is a foreign thread
+ *   -EINVAL   there is no such key
+ *   -ENOMEM
+ * weft_local_get returns NULL also on a foreign thread. */
 typedef struct weft_key { unsigned id; } weft_key;
-int   weft_key_new(weft_key *key, void (*destroy)(void *));
-void  weft_key_free(weft_key key);
-int   weft_local_set(weft_key key, void *value);
-void *weft_local_get(weft_key key);
+WEFT_API WEFT_MUST_CHECK int weft_key_new(weft_key *key, void (*destroy)(void *));
+WEFT_API void weft_key_free(weft_key key);
+WEFT_API WEFT_MUST_CHECK int weft_local_set(weft_key key, void *value);
+WEFT_API void *weft_local_get(weft_key key);
 
 /* ---- Park ------------------------------------------------------------------------------------ */
 
-/* One token per goroutine: park waits for it and takes it; unpark gives it, from any thread, and it
- * is kept if it comes first. Two are one. park: 0, -EPERM outside goroutines, or -ECANCELED or
- * -ETIMEDOUT, which leave the token alone. unpark: 0, -ESRCH if no goroutine with that id is alive.
- * park is cancellable and may switch. */
-int weft_park(void);
-int weft_unpark(int64_t id);
+/* For libraries with callbacks. Each goroutine can have one token. weft_park waits until the caller
+ * has its token and takes it. weft_unpark gives goroutine id its token; if the goroutine is not
+ * parked, it keeps the token for its next weft_park. A second token before that has no effect.
+ * weft_park is cancellable and may switch.
+ *
+ * weft_park returns
+ *    0           it has taken the token
+ *   -EPERM       the caller is a foreign thread
+ *   -ETIMEDOUT, -ECANCELED   a scope ended the wait; the token, if there is one, is not taken
+ *   -ESHUTDOWN   no runtime runs
+ * weft_unpark returns
+ *    0           goroutine id has its token
+ *   -ESRCH       no goroutine with this id is alive
+ *   -ESHUTDOWN   no runtime runs */
+WEFT_API int weft_park(void);
+WEFT_API int weft_unpark(int64_t id);
 
 /* ---- Blocking code ---------------------------------------------------------------------------
  *
- * Around code that may block its thread: a system call, a library that waits in its own way. While
- * it lasts the other goroutines go on. Between the two the goroutine stays on its thread; a weft
- * call that waits is misuse, one that need not is fine. They nest, and cost a few nanoseconds. Code
- * that blocks without them is noticed too, after some 10 ms. May switch: the end. */
-void weft_block_begin(void);
-void weft_block_end(void);
+ * For code that may block its thread: a system call, or a library with its own waits. Between begin
+ * and end, in a blocking region, other goroutines can have the processor, and the goroutine stays
+ * on its thread. A weft call that waits is fatal inside a region; other weft calls are allowed.
+ * Regions nest and cost a few nanoseconds. On a foreign thread they do nothing. Code that blocks
+ * outside a region loses its processor only after about 10 ms. weft_block_end may switch. */
+WEFT_API void weft_block_begin(void);
+WEFT_API void weft_block_end(void);
 
-/* fn(arg) in a blocking region, and on the thread's own stack, which has at least 1 MiB: for
- * resolvers, regular expressions and libraries that one does not know. 0, or -EINVAL: no fn. May
- * switch. */
-int weft_blocking(void (*fn)(void *), void *arg);
+/* Calls fn(arg) in a blocking region and on the thread's own stack, which has at least 1 MiB: for
+ * resolvers, regular expressions and libraries with unknown needs. Returns 0 once fn has
+ * returned, or -EINVAL if fn is NULL. May switch after fn. */
+WEFT_API int weft_blocking(void (*fn)(void *), void *arg);
 
-/* Between the two, which nest, the goroutine keeps its processor though it computes or blocks: for
- * code that relies on nobody else running meanwhile, with procs 1. A call that waits or yields lets
- * others run as ever. After 100 ms a line on stderr says who holds up the others. May switch: the
- * begin, if the processor was lost before. */
-void weft_nopreempt_begin(void);
-void weft_nopreempt_end(void);
+/* Between begin and end the goroutine keeps its processor, even while it computes or blocks. With
+ * one processor no other goroutine runs in between, unless the code makes a weft call that waits or
+ * yields. Begin and end nest. If other goroutines have to wait after 100 ms, a line on stderr names
+ * the goroutine. To end the goroutine before the last end is fatal. On a foreign thread both do
+ * nothing. May switch: weft_nopreempt_begin, if the goroutine has already lost its processor. */
+WEFT_API void weft_nopreempt_begin(void);
+WEFT_API void weft_nopreempt_end(void);
 
 /* ---- Processors and threads ------------------------------------------------------------------ */
 
-/* How many goroutines run at the same time. Where nobody has said a number, neither here nor in
- * weft_config nor in WEFT_PROCS, it follows the CPUs that the process may use and the CPU limits of
- * its cgroup, within a second or so while goroutines run. n: 1 to 1024, which ends the following,
- * also if it is the same number; 0 changes nothing; WEFT_PROCS_AUTO follows again, from now on. The
- * number before, or -EINVAL, -ENOMEM, -ESHUTDOWN, and nothing has changed. Stops the world. Any
- * thread; not in a blocking region. May switch. */
-enum { WEFT_PROCS_AUTO = -1 };
-int weft_procs(int n);
-
-/* The most threads that weft may have, 2 to 1000000: one more ends the program. 0 changes nothing.
- * The limit before, or -EINVAL, also if there are more already; -ESHUTDOWN. Any thread. */
-int weft_max_threads(int n);
-
-/* For code that depends on the thread that it runs on: thread-local state of libraries, GUI calls,
- * namespaces, priorities. From lock to unlock the calling goroutine runs on this thread, and no
- * other goroutine does; while it waits, others have its turn. They nest. A goroutine that ends
- * while it is locked takes its thread with it, so one who cannot undo what he did to the thread
- * leaves it locked; the thread that called weft_run stays, and runs nothing more. As the first call
- * of fn, weft_lock_thread keeps goroutine 1 on that thread. To call either outside a goroutine, or
- * unlock without lock, is misuse. */
-void weft_lock_thread(void);
-void weft_unlock_thread(void);
-
-/* ---- Threads of the program -------------------------------------------------------------------
+/* Sets the number of processors: how many goroutines can run at the same time.
  *
- * Any thread may call weft while a runtime runs; a call that waits blocks that thread only. Nothing
- * has to be done before. One that calls often may attach itself: then its calls write to no memory
- * that other threads use to tell that they are here. Attached is once and for all runs, until
- * weft_detach or the end of the thread; the end of a run does not wait for an attached thread that
- * is in no call. A second attach changes nothing, and neither does a call on a goroutine. */
-void weft_attach(void);
-void weft_detach(void);
+ *   1 to 1024         that number from now on
+ *   WEFT_PROCS_AUTO   the CPUs that the process may use, limited by the CPU quotas of its cgroups.
+ *                     While goroutines run, a change is noticed after about a second. This is the
+ *                     default if neither weft_config nor WEFT_PROCS names a number
+ *   0                 changes nothing, to read the number
+ *
+ * A change stops all goroutines for a moment and is fatal inside a blocking region. May switch.
+ *
+ * Returns
+ *   > 0          the number before the call
+ *   -EINVAL      n is out of range
+ *   -ENOMEM      nothing has changed
+ *   -ESHUTDOWN   no runtime runs */
+enum { WEFT_PROCS_AUTO = -1 };
+WEFT_API int weft_procs(int n);
+
+/* Sets how many threads the runtime may have, 2 to 1000000; 0 changes nothing. If the runtime needs
+ * one more, that is fatal.
+ *
+ * Returns
+ *   > 0          the limit before the call
+ *   -EINVAL      n is out of range, or the runtime has more threads already
+ *   -ESHUTDOWN   no runtime runs */
+WEFT_API int weft_max_threads(int n);
+
+/* Locks the calling goroutine to its thread: from lock to unlock it runs on this thread only, and
+ * no other goroutine does. For code that depends on its thread: thread-local state of libraries,
+ * GUI calls, namespaces, priorities. While the goroutine waits, its processor is free for others.
+ * Locks nest.
+ *
+ * If a goroutine ends while it is locked, its thread ends too. So leave a thread locked if its
+ * state cannot be restored. The thread that called weft_run does not end, but runs no goroutine any
+ * more. Goroutine 1 stays on the thread of weft_run if weft_thread_lock is its first call. Fatal: a
+ * call on a foreign thread, and an unlock without a lock. */
+WEFT_API void weft_thread_lock(void);
+WEFT_API void weft_thread_unlock(void);
 
 /* ---- Scopes ----------------------------------------------------------------------------------
  *
- * Between open and close every cancellable call of the opener, of the goroutines that it starts in
- * the scope and of scopes within returns -ETIMEDOUT once the deadline has passed and -ECANCELED
- * once the scope was cancelled, also if it could have gone on at once; whichever came first counts.
- * Cancellable are the calls whose comment says so. */
+ * A scope gives a deadline and a way to cancel to all calls made in it. A call is in the scope if
+ * it is made between open and close by the goroutine or thread that opened the scope, or by a
+ * child: a goroutine that weft_scope_go started in the scope or in a scope opened within it.
+ *
+ * Once the deadline has passed, every cancellable call in the scope returns -ETIMEDOUT. Once the
+ * scope was cancelled, it returns -ECANCELED. If both are true, the earlier one counts. This holds
+ * for a call that waits, for every later call, and for a call that would not have to wait. Calls
+ * that are not cancellable, and code between calls, are not interrupted. The comment of a call says
+ * whether it is cancellable. */
 typedef struct weft_scope { uint64_t opaque[32]; } weft_scope;
 
-/* s, which need not be initialised, is open until weft_scope_close, which the same goroutine or
- * thread calls; scopes nest, and whoever opened them closes all before it ends. timeout <= 0:
- * already past; WEFT_FOREVER: none. Threads that are not weft's open scopes while a run is on, else
- * -ESHUTDOWN. The end of the run cancels those that are still open; they can be closed later. */
-int weft_scope_open(weft_scope *s, int64_t timeout);
-/* Starts fn(arg) as a goroutine in s. Called inside it: by the opener, or by a goroutine started
- * there. The first result of a child that is not 0 cancels s; weft_exit counts as 0. The id, or
- * -ECANCELED, -ETIMEDOUT, and as weft_go. What a plain weft_go starts is in no scope. */
-int64_t weft_scope_go(weft_scope *s, int (*fn)(void *), void *arg);
-/* From any thread while s is open. */
-void weft_scope_cancel(weft_scope *s);
-/* Waits for every child; the first result of one that was not 0, else 0. Not cancellable. May
- * switch. -ESHUTDOWN, on a thread that is not weft's: the run has ended and dropped some of them,
- * which do not run any more unless weft_run left their threads behind; s is closed all the same. */
-int weft_scope_close(weft_scope *s);
-/* 0, -ETIMEDOUT or -ECANCELED: what has struck s itself, not one around it. After the close: what
- * had struck it by then. */
-int weft_scope_status(const weft_scope *s);
-/* 0, or what the next cancellable call would return. */
-int weft_cancelled(void);
-/* For cleanup that has to wait: until the end of the shield, the scopes that were open at its
- * begin cancel nothing. A scope opened in between counts. Shields nest. */
-void weft_shield_begin(void);
-void weft_shield_end(void);
-
-/* ---- Channels --------------------------------------------------------------------------------
+/* Opens a scope with a deadline: the timeout from now. WEFT_FOREVER: no deadline; <= 0: a deadline
+ * that has passed already. *s need not be initialised. The same goroutine or thread must close it
+ * with weft_scope_close. Scopes nest and are closed in reverse order. It is fatal to end with an
+ * open scope, and to close in another order.
+ * A foreign thread can open scopes while a runtime runs. The end of the run cancels its open
+ * scopes; it can still close them afterwards.
  *
- * Whoever calls on a channel holds a reference for the whole call. What no reference holds any more
- * is freed, and at the end of the run all of them are. Waiters are served in the order of coming. A
- * NULL channel is never ready: send and receive on it wait for ever. */
-typedef struct weft_chan weft_chan;
-
-/* Elements of elem_size bytes (0: signals that carry nothing), at most capacity of them on their
- * way (0: sender and receiver meet). One reference; NULL: no memory, or the sizes overflow. */
-weft_chan *weft_chan_new(size_t elem_size, size_t capacity);
-/* Both accept NULL. */
-weft_chan *weft_chan_ref(weft_chan *c);
-void       weft_chan_unref(weft_chan *c);
-
-/* Copies *elem into the channel: 0, -EPIPE if it is closed or is being closed while this waits,
- * -EINVAL if there is no elem. Cancellable. May switch. */
-int weft_chan_send(weft_chan *c, const void *elem);
-/* Copies an element to *elem (NULL: drops it): 0, or -EPIPE with *elem zeroed once the channel is
- * closed and drained. Cancellable. May switch. */
-int weft_chan_recv(weft_chan *c, void *elem);
-/* The same for those who do not want to wait: -EAGAIN. Not cancellable. */
-int weft_chan_try_send(weft_chan *c, const void *elem);
-int weft_chan_try_recv(weft_chan *c, void *elem);
-
-/* No more sends; what is in the channel can still be received. 0; -EPIPE: it was closed before;
- * -EINVAL: NULL. */
-int weft_chan_close(weft_chan *c);
-
-/* Elements in the buffer at some recent moment, and room for how many; 0 for NULL. */
-size_t weft_chan_len(weft_chan *c);
-size_t weft_chan_cap(weft_chan *c);
-
-/* ---- Select ---------------------------------------------------------------------------------- */
-
-enum {
-        WEFT_CASE_NONE = 0,     /* never happens; so does a case whose channel is NULL */
-        WEFT_CASE_RECV = 1,
-        WEFT_CASE_SEND = 2,
-        WEFT_CASE_JOIN = 3,
-        WEFT_CASE_AFTER = 4,
-        WEFT_CASE_DEFAULT = 5   /* two more, for descriptors, in weft/io.h */
-};
-
-/* Made by the macros below. An array of them can be used again and again, changed in between, but
- * by one caller at a time. */
-typedef struct weft_case {
-        uint64_t opaque[12];
-        int      result;        /* of the one that happened: see weft_select */
-        int      reserved;
-} weft_case;
-
-/* Waits until one of the cases can go on, does that one and returns its index; if several can, each
- * is as likely. The state of all channels at one moment decides. cases[i].result is what the plain
- * call would have returned: 0 or -EPIPE, 0 or -ESRCH or -EDEADLK for a join, else 0; the others are
- * left as they are. -EINVAL: a case that is none, or a send without an element. No cases at all
- * wait for ever. Cancellable unless there is a default, with which it does not wait. May switch. */
-int weft_select(weft_case *cases, size_t n);
-
-/* WEFT_RECV(c, p)   an element to *p, or dropped if p is NULL
- * WEFT_SEND(c, p)   the element *p
- * WEFT_JOIN(id)     the end of a goroutine
- * WEFT_AFTER(ns)    so much time since the call of weft_select; <= 0: can go on at once
- * WEFT_READABLE(fd), WEFT_WRITABLE(fd)   of a descriptor: see weft/io.h
- * WEFT_DEFAULT      if nothing else can go on at once */
-#define WEFT_RECV(c, p)   weft_case_recv_(c, p)
-#define WEFT_SEND(c, p)   weft_case_send_(c, p)
-#define WEFT_JOIN(id)     weft_case_number_(WEFT_CASE_JOIN, id)
-#define WEFT_AFTER(ns)    weft_case_number_(WEFT_CASE_AFTER, ns)
-#define WEFT_DEFAULT      weft_case_number_(WEFT_CASE_DEFAULT, 0)
-
-/* The same for languages without macros. */
-void weft_case_recv(weft_case *out, weft_chan *c, void *elem);
-void weft_case_send(weft_case *out, weft_chan *c, const void *elem);
-void weft_case_join(weft_case *out, int64_t id);
-void weft_case_after(weft_case *out, int64_t ns);
-void weft_case_default(weft_case *out);
-
-static inline weft_case weft_case_number_(uint64_t kind, int64_t number)
-{
-        weft_case cs = { { kind, (uint64_t)number }, 0, 0 };
-
-        return cs;
-}
-
-/* Typed and untyped channels alike. */
-static inline weft_case weft_case_recv_(const void *c, void *elem)
-{
-        weft_case cs = { { WEFT_CASE_RECV, (uint64_t)(uintptr_t)c, (uint64_t)(uintptr_t)elem },
-                         0, 0 };
-
-        return cs;
-}
-
-static inline weft_case weft_case_send_(const void *c, const void *elem)
-{
-        weft_case cs = { { WEFT_CASE_SEND, (uint64_t)(uintptr_t)c, (uint64_t)(uintptr_t)elem },
-                         0, 0 };
-
-        return cs;
-}
-
-/* ---- Synchronisation --------------------------------------------------------------------------
+ * Returns
+ *    0           s is open
+ *   -EINVAL      s is NULL
+ *   -ESHUTDOWN   no runtime runs */
+WEFT_API WEFT_MUST_CHECK int weft_scope_open(weft_scope *s, int64_t timeout);
+/* Starts fn(arg) as a goroutine in s, a child of s. The caller must be in s: it has opened s, or is
+ * a child. The first child that returns a value other than 0 cancels s. A child that ends by
+ * weft_exit counts as returning 0. A goroutine that plain weft_go starts is in no scope.
  *
- * All zero is a valid object, as are the initialisers. Everything here works between goroutines and
- * threads that are not weft's. An object may be freed as soon as the wait, or the last unlock, has
- * returned in the thread that frees it. The sizes are fixed; what is inside is weft's. */
-
-typedef struct weft_mutex   { uint64_t opaque[2]; } weft_mutex;
-typedef struct weft_rwmutex { uint64_t opaque[4]; } weft_rwmutex;
-typedef struct weft_cond    { uint64_t opaque[2]; } weft_cond;
-typedef struct weft_sem     { uint64_t opaque[2]; } weft_sem;
-typedef struct weft_wg      { uint64_t opaque[2]; } weft_wg;
-typedef struct weft_once    { uint64_t opaque[4]; } weft_once;
-
-#define WEFT_MUTEX_INIT       { { 0, 0 } }
-#define WEFT_RWMUTEX_INIT     { { 0, 0, 0, 0 } }
-#define WEFT_COND_INIT        { { 0, 0 } }
-#define WEFT_SEM_INIT(permits) { { (uint64_t)(unsigned)(permits), 0 } }
-#define WEFT_WG_INIT          { { 0, 0 } }
-#define WEFT_ONCE_INIT        { { 0, 0, 0, 0 } }
-
-/* Not reentrant, and not bound to a goroutine: another one may unlock. Mostly who comes first gets
- * a free mutex; once somebody has waited for 1 ms it is handed on in order. No scope ends the wait.
- * Unlocking what is not locked is fatal. lock may switch. try_lock: 0, -EBUSY. */
-void weft_mutex_lock(weft_mutex *m);
-int  weft_mutex_try_lock(weft_mutex *m);
-void weft_mutex_unlock(weft_mutex *m);
-
-/* Many readers or one writer. New readers wait behind a writer that waits, so a goroutine that
- * holds it for reading must not ask for that again. Otherwise as a mutex. */
-void weft_rwmutex_rlock(weft_rwmutex *m);
-void weft_rwmutex_runlock(weft_rwmutex *m);
-void weft_rwmutex_lock(weft_rwmutex *m);
-void weft_rwmutex_unlock(weft_rwmutex *m);
-int  weft_rwmutex_try_rlock(weft_rwmutex *m);
-int  weft_rwmutex_try_lock(weft_rwmutex *m);
-
-/* Unlocks m, waits for a signal or broadcast, locks m. 0, -ECANCELED, -ETIMEDOUT, -ESHUTDOWN; m is
- * locked again in every case. There are no other wake-ups. What is waited for is changed under m;
- * signal and broadcast may come after m is unlocked. signal wakes the one that waits longest. wait
- * may switch. */
-int  weft_cond_wait(weft_cond *c, weft_mutex *m);
-void weft_cond_signal(weft_cond *c);
-void weft_cond_broadcast(weft_cond *c);
-
-/* Permits go to those who wait in the order in which they came. acquire: 0, -ECANCELED, -ETIMEDOUT,
- * -ESHUTDOWN where no runtime runs; may switch. try_acquire: 0, -EAGAIN. More than UINT_MAX permits
- * are fatal. A permit that was handed to a goroutine which its run drops stays with it. */
-void weft_sem_init(weft_sem *s, unsigned permits);
-int  weft_sem_acquire(weft_sem *s);
-int  weft_sem_try_acquire(weft_sem *s);
-void weft_sem_release(weft_sem *s);
-
-/* A count of what is still to be done. wait returns 0 once it is zero; -ECANCELED, -ETIMEDOUT,
- * -ESHUTDOWN; may switch. A count below zero or above INT_MAX is fatal. */
-void weft_wg_add(weft_wg *w, int n);
-void weft_wg_done(weft_wg *w);
-int  weft_wg_wait(weft_wg *w);
-
-/* Calls fn(arg) the first time; everyone returns after fn has ended, also if it ended by weft_exit.
- * A call from within fn on the same object is fatal. May switch. */
-void weft_once_do(weft_once *once, void (*fn)(void *), void *arg);
-
-/* ---- Time ------------------------------------------------------------------------------------ */
-
-/* Nanoseconds on CLOCK_MONOTONIC. Works without a runtime, too. */
-int64_t weft_now(void);
-
-/* Waits for ns nanoseconds, never less; ns <= 0 yields. 0, or -ECANCELED, -ETIMEDOUT. Cancellable,
- * may switch. */
-int weft_sleep(int64_t ns);
-
-/* Runs fn(arg) once, ns from now, in a goroutine of its own. NULL: no memory, or no fn. */
-typedef struct weft_timer weft_timer;
-weft_timer *weft_timer_new(int64_t ns, void (*fn)(void *), void *arg);
-/* 1 if it was pending and now will not fire; 0 if it has fired or was stopped. */
-int weft_timer_stop(weft_timer *t);
-/* Fires ns from now instead of, or again after, the time set before. 1 if it was pending, 0 if not,
- * -ENOMEM: as it was. */
-int weft_timer_reset(weft_timer *t, int64_t ns);
-/* Stops it; its memory is weft's again. At any time, also from fn. NULL is fine. */
-void weft_timer_free(weft_timer *t);
-
-/* A channel that is sent the time every `period`, as int64_t: when it was due. It holds one; a
- * reader that is slow misses some. Close it, or drop the last reference, to stop it. NULL: no
- * memory, or period <= 0. */
-weft_chan *weft_tick(int64_t period);
-
-/* ---- Signals --------------------------------------------------------------------------------- */
-
-/* A channel of int, capacity 16, that is sent the number of each signal of the set that arrives:
- * every channel its own copy, at least one after the last arrival, dropped if there is no room. No
- * code of the program's runs in a handler. While a channel wants a signal, what the program had
- * installed for it does not happen; when the last one that does is closed, or its last reference
- * dropped, or the run ends, that is back, unless something else was installed meanwhile. Threads of
- * weft have the signal mask of the caller of weft_run: what all threads block does not arrive.
- * Faults of an instruction (a division by zero) are not sent, they do what they did before.
- * NULL: set is NULL or empty; it names SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGURG (weft's own) or a
- * signal that does not exist; no memory; no runtime.
+ * Returns
+ *   > 0                      the id
+ *   -ETIMEDOUT, -ECANCELED   the deadline has passed, or s was cancelled
+ *   -EINVAL, -ENOMEM, -ESHUTDOWN   as weft_go */
+WEFT_API WEFT_MUST_CHECK int64_t weft_scope_go(weft_scope *s, int (*fn)(void *), void *arg);
+/* Cancels s. Any goroutine or thread may call it while s is open; otherwise it is fatal. */
+WEFT_API void weft_scope_cancel(weft_scope *s);
+/* Waits until every child of s has ended and closes s. Not cancellable. May switch.
  *
- * SIGQUIT that no channel wants prints every goroutine to stderr under weft_run, and the program
- * goes on; a handler that was there before runs too, and where it is ignored it stays ignored.
- * WEFT_DEBUG=dump=0 leaves it alone. */
-weft_chan *weft_signal(const sigset_t *set);
+ * Returns
+ *    0           every child has returned 0
+ *   other        the first value other than 0 that a child has returned
+ *   -EINVAL      s is NULL
+ *   -ESHUTDOWN   on a foreign thread only: the run has ended before all children had. s is closed.
+ *                The children that were left never run again, except on threads that were left
+ *                behind: see weft_threads_left */
+WEFT_API int weft_scope_close(weft_scope *s);
+/* Returns what has happened to s itself, regardless of the scopes around it: 0, -ETIMEDOUT or
+ * -ECANCELED. After the close it returns the status at the close. -EINVAL: s is NULL. */
+WEFT_API int weft_scope_status(const weft_scope *s);
+/* Returns what the next cancellable call would return because of a scope: 0, -ETIMEDOUT or
+ * -ECANCELED. */
+WEFT_API int weft_cancelled(void);
+/* A shield protects cleanup code that has to wait. Between begin and end, the scopes that were open
+ * at the begin do not affect the calls of this goroutine or thread. A scope that is opened in
+ * between does. Shields nest. An end without a begin in the innermost scope is fatal. */
+WEFT_API void weft_shield_begin(void);
+WEFT_API void weft_shield_end(void);
 
 /* ---- Version --------------------------------------------------------------------------------- */
 
-/* The version of the library that is running, "MAJOR.MINOR.PATCH": compare with the macros above,
- * which say what the program was compiled against. Any thread, any time. */
-const char *weft_version(void);
+/* The version of the library at run time, "MAJOR.MINOR.PATCH". The macros above say which version
+ * the program was compiled with. Works without a runtime, too. */
+WEFT_API const char *weft_version(void);
+/* The same as a number, as in WEFT_VERSION. */
+WEFT_API int weft_version_number(void);
 
 #ifdef __cplusplus
 }
 #endif
 
-#include "weft/inside.h"        /* weft_stats, weft_dump, weft_check */
+#include "weft/chan.h"          /* weft_chan_send, weft_chan_recv, weft_select */
+#include "weft/sync.h"          /* weft_mutex_lock, weft_cond_wait, weft_wg_wait */
+#include "weft/time.h"          /* weft_sleep, weft_timer_new, weft_tick, weft_signal */
+#include "weft/debug.h"         /* weft_stats, weft_dump, weft_check */
 #include "weft/io.h"            /* weft_read, weft_write, weft_listen, weft_dial, weft_close */
 #include "weft/typed.h"         /* WEFT_CHAN(int), weft_make, weft_send, weft_recv */
 

@@ -15,10 +15,12 @@ void out_flush(struct out *out)
         weft_scope scope;
 
         if (!out->error && out->n > 0) {
-                weft_scope_open(&scope, out->write_ns);
-                ssize_t n = weft_write_all(out->fd, out->bytes, out->n);
+                ssize_t n = weft_scope_open(&scope, out->write_ns);
 
-                weft_scope_close(&scope);
+                if (n == 0) {
+                        n = weft_write_all(out->fd, out->bytes, out->n);
+                        weft_scope_close(&scope);
+                }
                 if (n < 0 || (size_t)n < out->n)
                         out->error = n < 0 ? (int)n : -1;
         }

@@ -39,7 +39,8 @@ static bool feed_until(struct conn *c, int64_t timeout, bool (*done)(const struc
         weft_scope scope;
         int        rc = 1;
 
-        weft_scope_open(&scope, timeout);
+        if (weft_scope_open(&scope, timeout) < 0)
+                return false;
         while (rc > 0) {
                 c->at += request_feed(&c->request, c->bytes + c->at, c->n - c->at);
                 if (c->request.refused || done(&c->request))
@@ -70,7 +71,8 @@ static bool await_request(struct conn *c)
 
         if (c->at < c->n)
                 return true;
-        weft_scope_open(&scope, c->options->idle_ns);
+        if (weft_scope_open(&scope, c->options->idle_ns) < 0)
+                return false;
         int n = read_some(c);
 
         weft_scope_close(&scope);
@@ -118,7 +120,8 @@ static void linger(struct conn *c)
 {
         weft_scope scope;
 
-        weft_scope_open(&scope, WEFT_SEC(1));
+        if (weft_scope_open(&scope, WEFT_SEC(1)) < 0)
+                return;
         shutdown(c->fd, SHUT_WR);
         while (weft_read(c->fd, c->bytes, sizeof(c->bytes)) > 0)
                 ;

@@ -1,13 +1,25 @@
-/* weft/io.h - descriptors: reading, writing, waiting, closing; sockets. Part of weft.h, which
- * includes it.
+/* weft/io.h - reading, writing and closing descriptors; sockets. Part of weft.h, which includes it.
  *
- * These work on any descriptor, whoever made it, and never change its flags. What has to wait lets
- * other goroutines run; where a kind of file cannot be waited for (a regular file), or cannot be
- * read without waiting (a terminal), the call is made in a blocking region. Threads that weft did
- * not create may call them too, and sleep. Every one of them but weft_close is cancellable:
- * -ETIMEDOUT, -ECANCELED. -EBADF: not open, or closed by weft_close meanwhile; -EMFILE, -ENFILE,
- * -ENOMEM, -ENOSPC: weft itself needs two descriptors to wait, memory, and the kernel's leave to
- * watch one more; -ESHUTDOWN: no runtime.
+ * The calls work on any descriptor, made by weft or not, and never change its flags. All of them
+ * but weft_close are cancellable and may switch. A goroutine that waits for a descriptor gives up
+ * its processor. For files that cannot be waited for (regular files), or that cannot be read
+ * without waiting (terminals), the call runs in a blocking region.
+ *
+ * Beside its own results, and what the system call of its name reports, each call can return
+ *   -ETIMEDOUT, -ECANCELED   a scope ended the call
+ *   -EBADF       fd is not open, or was closed by weft_close during the call
+ *   -EMFILE, -ENFILE, -ENOMEM, -ENOSPC   the wait is not possible. It needs memory, two descriptors
+ *                for the whole runtime, and an entry in the kernel's table of watched descriptors
+ *   -ESHUTDOWN   no runtime runs
+ *
+ * Calls that a scope or weft_close cannot end. The kernel alone ends these, once they have begun:
+ *   - a write to a blocking eventfd, if its counter has too little room
+ *   - a write to the master of a pty or to /dev/tty, after it has taken a part
+ *   - a read of a terminal with VMIN 0, for at most its VTIME
+ *   - a call on a descriptor that blocks and cannot be asked not to (a terminal, for example), if
+ *     code that does not use weft takes the data first. The call then takes what comes next
+ * At most one weft call for each direction is in that state; other calls that wait for the same
+ * descriptor can be ended.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,75 +33,119 @@
 extern "C" {
 #endif
 
-/* From <sys/uio.h> and <sys/socket.h>, which are not included here for the many names that they
- * define; socklen_t is unsigned int. */
+/* Defined in <sys/uio.h> and <sys/socket.h>, which are not included because of the many names that
+ * they define. Where POSIX has socklen_t these functions have unsigned. */
 struct iovec;
 struct msghdr;
 struct sockaddr;
 
-/* Partial, as in POSIX: how many bytes, 0 at the end; what read(2) or write(2) would say, as -Exxx.
- * Nobody is sent SIGPIPE: -EPIPE. What is under way in a region the kernel alone ends, whatever
- * scopes and weft_close say: a write to an eventfd that blocks, and whose counter has too little
- * room; to a terminal that weft cannot open a second time (the master of a pty, /dev/tty), once it
- * has taken a part; a read of one with VMIN 0, for VTIME; and a call for anything that blocks and
- * cannot be asked not to wait, if it was ready and code that does not call weft was quicker: then
- * it takes what comes next. Of weft's callers one at a time, for each direction, is in a region
- * with such a descriptor; the others wait where scopes and weft_close reach them. */
-ssize_t weft_read(int fd, void *buf, size_t n);
-ssize_t weft_write(int fd, const void *buf, size_t n);
+/* As read(2) and write(2): transfer up to n bytes, and wait only while no byte can be transferred.
+ *
+ * Returns
+ *   > 0       the number of bytes
+ *     0       weft_read: end of file; or n is 0
+ *   -EPIPE    weft_write: the other end is closed. No SIGPIPE is sent
+ *   -Exxx     another error of read(2) or write(2), or one from the top of this file */
+WEFT_API WEFT_MUST_CHECK ssize_t weft_read(int fd, void *buf, size_t n);
+WEFT_API WEFT_MUST_CHECK ssize_t weft_write(int fd, const void *buf, size_t n);
 
-/* All n bytes, or fewer at the end of what there is. If something went wrong after some had been
- * moved: how many, and the error comes with the next call that reads, or writes, this descriptor,
- * if it is no socket, only as long as it is so; what a scope has to say the next call of this
- * goroutine tells. */
-ssize_t weft_read_full(int fd, void *buf, size_t n);
-ssize_t weft_write_all(int fd, const void *buf, size_t n);
+/* Transfer all n bytes; weft_read_full transfers fewer at the end of the file.
+ *
+ * Returns
+ *   n              all bytes were transferred
+ *   0 to n - 1     only these: weft_read_full found the end of the file, or an error or a scope
+ *                  stopped the transfer. The next call tells which, see below
+ *   -Exxx          an error or a scope stopped the transfer before its first byte
+ *
+ * Errors after the first byte. Assume that 1000 of n bytes were transferred, and then an error
+ * occurred: the call returns 1000. What happens to the error depends on the descriptor:
+ *   socket         weft saves the error with the descriptor. The next weft call that reads the
+ *                  descriptor (after weft_read_full), or writes it (after weft_write_all), returns
+ *                  it once, in this or another goroutine. The error is dropped if the descriptor is
+ *                  closed first, so a new file with the same number never reports it. An error of
+ *                  the arguments (-EFAULT, -EINVAL) is not saved
+ *   other file     the error is not saved. If its cause still exists, the next call finds it again
+ * If a scope stopped the transfer, the goroutine's next cancellable call in the scope returns
+ * -ETIMEDOUT or -ECANCELED. */
+WEFT_API WEFT_MUST_CHECK ssize_t weft_read_full(int fd, void *buf, size_t n);
+WEFT_API WEFT_MUST_CHECK ssize_t weft_write_all(int fd, const void *buf, size_t n);
 
-/* Several buffers, at most 1,024; partial as weft_read and weft_write. */
-ssize_t weft_readv(int fd, const struct iovec *v, int n);
-ssize_t weft_writev(int fd, const struct iovec *v, int n);
+/* As weft_read and weft_write, with n buffers. -EINVAL: n is negative or more than 1024. */
+WEFT_API WEFT_MUST_CHECK ssize_t weft_readv(int fd, const struct iovec *v, int n);
+WEFT_API WEFT_MUST_CHECK ssize_t weft_writev(int fd, const struct iovec *v, int n);
 
-/* At a place in the file, whose position stays. -ESPIPE: it has no places; -EINVAL: `at` is
- * negative. What is not in memory is read, and everything is written, by at most file_threads (see
- * weft_config) goroutines at once; the others wait for their turn. Scopes are looked at before the
- * transfer, not during it. So it is with the calls above on regular files, which give all that was
- * asked for, up to their end, unless a scope strikes between what was in memory and what was
- * not. */
-ssize_t weft_pread(int fd, void *buf, size_t n, off_t at);
-ssize_t weft_pwrite(int fd, const void *buf, size_t n, off_t at);
+/* As pread(2) and pwrite(2): transfer n bytes at offset `at`; the file position does not change.
+ *
+ * Returns
+ *   > 0       the number of bytes; fewer than n at the end of the file
+ *     0       weft_pread: `at` is at the end of the file or beyond it
+ *   -EINVAL   `at` is negative
+ *   -ESPIPE   the file has no offsets
+ *   -Exxx     another error of pread(2) or pwrite(2), or one from the top of this file
+ *
+ * Regular files. This holds for all calls above. Writes, long reads, and reads of data that is not
+ * in memory run in a blocking region, for at most file_threads goroutines (weft_config) at the same
+ * time. Further goroutines wait for their turn, and a scope can end this wait. A scope cannot end
+ * the transfer itself. The calls transfer all that was asked for, up to the end of the file; but if
+ * the first part of a read was in memory and a scope or an error stops the rest, the call returns
+ * that part. */
+WEFT_API WEFT_MUST_CHECK ssize_t weft_pread(int fd, void *buf, size_t n, off_t at);
+WEFT_API WEFT_MUST_CHECK ssize_t weft_pwrite(int fd, const void *buf, size_t n, off_t at);
 
-/* As in POSIX on a socket that blocks, but as -Exxx and without SIGPIPE. MSG_DONTWAIT: -EAGAIN
- * rather than a wait. MSG_WAITALL, without MSG_PEEK, fills the buffers from a stream, but never
- * reads past something that came along with the bytes, such as a descriptor; a stream takes all
- * that is sent. Both say how much was moved, if something was, before the stream ended, failed or a
- * scope struck; errors come with the next call then, as above. Descriptors that arrive have the
- * flags that recvmsg(2) gives them: ask for MSG_CMSG_CLOEXEC. */
-ssize_t weft_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *sa, unsigned *len);
-ssize_t weft_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *sa,
-                    unsigned len);
-ssize_t weft_recvmsg(int fd, struct msghdr *msg, int flags);
-ssize_t weft_sendmsg(int fd, const struct msghdr *msg, int flags);
+/* As recvfrom(2), sendto(2), recvmsg(2) and sendmsg(2) on a blocking socket. They return the number
+ * of bytes or -Exxx; -EPIPE comes without SIGPIPE. Flags with a special meaning:
+ *   MSG_DONTWAIT       -EAGAIN instead of a wait
+ *   MSG_WAITALL        (without MSG_PEEK) a receive on a stream fills the buffers. It stops behind
+ *                      ancillary data that came with the bytes, such as a descriptor
+ *   MSG_CMSG_CLOEXEC   descriptors that are received are close-on-exec. They are not without it
+ * A send on a stream sends all bytes. If the end of the stream, an error or a scope stops a send or
+ * a MSG_WAITALL after some bytes, the call returns their number, and the error comes with a later
+ * call, as for weft_read_full. */
+WEFT_API WEFT_MUST_CHECK ssize_t weft_recvfrom(int fd, void *buf, size_t n, int flags,
+                                               struct sockaddr *sa, unsigned *len);
+WEFT_API WEFT_MUST_CHECK ssize_t weft_sendto(int fd, const void *buf, size_t n, int flags,
+                                             const struct sockaddr *sa, unsigned len);
+WEFT_API WEFT_MUST_CHECK ssize_t weft_recvmsg(int fd, struct msghdr *msg, int flags);
+WEFT_API WEFT_MUST_CHECK ssize_t weft_sendmsg(int fd, const struct msghdr *msg, int flags);
 
-/* The child that has ended, and how, as waitpid(2): its pid; -ECHILD: there is none; WNOHANG: 0:
- * none has yet. It waits on a descriptor of the child. Where the kernel has none to offer, which is
- * so for pid <= 0, for WUNTRACED and WCONTINUED and before Linux 5.3, it looks again after pauses
- * that grow to 20 ms. */
-int weft_waitpid(pid_t pid, int *status, int options);
+/* As waitpid(2): waits until a child process has ended.
+ *
+ * Returns
+ *   > 0       the pid of the child; *status is set unless status is NULL
+ *     0       WNOHANG: no child has ended yet
+ *   -ECHILD   there is no such child
+ *   -Exxx     another error of waitpid(2), or one from the top of this file
+ *
+ * The call waits on a pidfd. Where there is none (pid <= 0, WUNTRACED or WCONTINUED, Linux before
+ * 5.3, no descriptor left) it asks the kernel again after pauses that grow to 20 ms. */
+WEFT_API int weft_waitpid(pid_t pid, int *status, int options);
 
-/* Everyone who waits for fd gets -EBADF, and the number is free once the last of them is gone. 0,
- * or what close(2) says, if that was so at once. Descriptors that are in use by weft calls have to
- * be closed so: who waits for one that was closed otherwise may wait for ever. What weft made is
- * always closed so: after a close(2), waits for whatever gets its number next may not end. */
-int weft_close(int fd);
+/* Closes fd. weft calls that wait for fd return -EBADF. The number becomes free when the last call
+ * that uses it has returned. Not cancellable.
+ *
+ * Returns
+ *    0       fd is closed, or will be when the last call has returned
+ *   -EBADF   fd is not open, or another weft_close is closing it
+ *   -Exxx    another error of close(2)
+ *
+ * Use weft_close, not close(2), for every descriptor that weft has made, and for every descriptor
+ * that a weft call may be using. After a close(2) calls that wait for the descriptor may wait for
+ * ever; if weft had made it, later waits for a new file with the same number may, too. */
+WEFT_API int weft_close(int fd);
 
-/* Waits until poll(2) would not wait, and says what it would say: the events that are so of those
- * asked for, and POLLERR and POLLHUP. For libraries that do their own reading and writing. -EPERM:
- * fd is of a kind that cannot be waited for. */
-int weft_wait_fd(int fd, short events);
+/* Waits until at least one of the events is true of fd, as poll(2) does for one descriptor.
+ * Transfers nothing: for libraries that do their own reading and writing.
+ *
+ * Returns
+ *   > 0      poll(2)'s revents: those of `events` that are true, POLLERR and POLLHUP
+ *   -EPERM   fd is of a kind that cannot be waited for
+ *   -Exxx    an error from the top of this file */
+WEFT_API int weft_fd_wait(int fd, short events);
 
-/* Cases of weft_select: there is something to be read, or room, or an error. Regular files always
- * are so. The result is what poll(2) would say; -EBADF: not open, or closed meanwhile; other errors
- * say why it cannot be waited for. Nothing is taken: somebody else may be quicker to read it. */
+/* Cases of weft_select: fd can be read, or written, without waiting, or has an error. A regular
+ * file is always ready. Nothing is transferred, so another thread may take the data first. The
+ * result of the case is poll(2)'s revents; -EBADF: fd is not open or was closed during the wait;
+ * another -Exxx: fd cannot be waited for. */
 #define WEFT_READABLE(fd) weft_case_number_(WEFT_CASE_READABLE, fd)
 #define WEFT_WRITABLE(fd) weft_case_number_(WEFT_CASE_WRITABLE, fd)
 
@@ -98,57 +154,76 @@ enum {
         WEFT_CASE_WRITABLE = 7
 };
 
-void weft_case_readable(weft_case *out, int fd);
-void weft_case_writable(weft_case *out, int fd);
+WEFT_API void weft_case_readable(weft_case *out, int fd);
+WEFT_API void weft_case_writable(weft_case *out, int fd);
 
 /* ---- Sockets ----------------------------------------------------------------------------------
  *
- * Networks: "tcp", "tcp4" and "tcp6", "udp", "udp4" and "udp6", "unix" (streams) and "unixgram"
- * (packets). An address of the first six is host:port. The host is "127.0.0.1", "[::1]",
- * "[fe80::1%eth0]" or a name; a port is a number or the name of a service. That of a unix socket is
- * a path, or @ and a name that is no file. What is made does not block (O_NONBLOCK, to be left as
- * it is) and is closed by exec.
- * -EINVAL: another network, a malformed address, a port above 65535, a service that is not known;
- * -ENAMETOOLONG: a path of more than 107 bytes; -ENODEV: no such zone. Where a name is resolved:
- * -ENOENT: it is not known; -EADDRNOTAVAIL: it has no address of that network; -EAGAIN: no server
- * has answered; -EIO. What socket(2), bind(2), listen(2) and connect(2) say. */
+ * Networks are "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix" (streams) and "unixgram"
+ * (packets). An address for the first six is host:port. The host is "127.0.0.1", "[::1]",
+ * "[fe80::1%eth0]", a name, or empty; the port is a number or the name of a service. The address of
+ * a unix socket is a path, or @ and a name that is not in the file system. New sockets are
+ * close-on-exec and have O_NONBLOCK, which must stay set.
+ *
+ * weft_listen, weft_listen_packet and weft_dial return
+ *   >= 0             a new socket
+ *   -EINVAL          an unknown network or service, a malformed address, a port above 65535
+ *   -ENAMETOOLONG    a unix path of more than 107 bytes
+ *   -ENODEV          the zone of an IPv6 address is unknown
+ *   -ENOENT          the name of the host is unknown
+ *   -EADDRNOTAVAIL   the host has no address in this network
+ *   -EAGAIN          no name server has answered
+ *   -EIO             the lookup of the name failed in another way
+ *   -Exxx            an error of socket(2), bind(2), listen(2) or connect(2), or one from the top
+ *                    of this file */
 
-/* Streams: for weft_accept. ":80" takes IPv4 and IPv6, or IPv4 where there is no IPv6; port 0 is
- * one that is free. A unix path that exists is -EADDRINUSE; the file is removed by the weft_close
- * of what this returns, while the runtime runs, unless there is another file by then. Cancellable.
- * May switch. */
-int weft_listen(const char *net, const char *addr);
-/* Packets: for weft_recvfrom, weft_read and so on. Otherwise as above. */
-int weft_listen_packet(const char *net, const char *addr);
+/* Makes a socket that listens for connections, for weft_accept. ":80" listens on IPv6 and IPv4, or
+ * on IPv4 alone if the system has no IPv6. Port 0 is a free port. A unix path that exists is
+ * -EADDRINUSE. weft_close removes the file of a unix socket, if a runtime runs and the path still
+ * leads to this file. */
+WEFT_API WEFT_MUST_CHECK int weft_listen(const char *net, const char *addr);
+/* The same for packets: for weft_recvfrom, weft_read and so on. */
+WEFT_API WEFT_MUST_CHECK int weft_listen_packet(const char *net, const char *addr);
 
-/* The next connection to a listening socket, whoever made that; small pieces are sent at once
- * (TCP_NODELAY). While the process has no descriptors or the system no memory left it goes on
- * waiting, and tries again every 5 to 100 ms and whenever weft_close has closed one. Cancellable;
- * but no connection is dropped: where there was a descriptor for it and then no room to wait for
- * it, a scope or weft_close makes the call return it at once. May switch. */
-int weft_accept(int fd);
+/* Waits for the next connection to a listening socket, made by weft or not, and returns its
+ * descriptor (TCP with TCP_NODELAY), or -Exxx. If the process has no free descriptor, or the system
+ * no memory, the call goes on waiting: it tries again after 5 to 100 ms, and after each weft_close.
+ *
+ * No connection is lost. If there was a descriptor for a connection but no memory to wait for it,
+ * and a scope or weft_close ends the call, the call returns this descriptor. */
+WEFT_API WEFT_MUST_CHECK int weft_accept(int fd);
 
-/* A connection to that address, streams with TCP_NODELAY; with no host to this machine. Packet
- * sockets send there, and receive from there only. All addresses of a name are tried, IPv6 and IPv4
- * in turn, the next one once one has failed or has not answered for 250 ms, less where the deadline
- * is near; the first that answers counts. If none does: what the first said, but that there is no
- * way there (-ENETUNREACH and the like) only if all said so. Cancellable. May switch. */
-int weft_dial(const char *net, const char *addr);
+/* Connects to an address and returns the socket, or -Exxx. TCP sockets have TCP_NODELAY. An empty
+ * host is this machine. A packet socket sends to the address and receives from it alone.
+ *
+ * All addresses of a name are tried, IPv6 and IPv4 in turn. The next attempt starts when one has
+ * failed or after 250 ms, or less if a deadline is near. The first stream connection wins. If all
+ * attempts fail, the first error is returned; errors that mean that there is no route (such as
+ * -ENETUNREACH) only if all attempts ended with such an error. */
+WEFT_API WEFT_MUST_CHECK int weft_dial(const char *net, const char *addr);
 
-/* As connect(2), on any socket. Cancellable; one that has failed or was cancelled should be closed.
- * On a socket that blocks, connect(2) is called on another thread, for at most 256 at a time, and
- * others wait for their turn. One that is cancelled there returns at once; but on a unix stream
- * whose peer has a full queue that thread and the descriptor, though closed by weft_close, stay in
- * use until the peer accepts or is gone. May switch. */
+/* As connect(2), on any socket. Returns 0 or -Exxx. After an error or a cancellation the socket
+ * should be closed.
+ *
+ * Blocking sockets. connect(2) runs on another thread, at most 256 at the same time; further calls
+ * wait for their turn. A cancelled call returns at once. Its thread and the descriptor may stay in
+ * use, even after weft_close, until the kernel ends connect(2); for a unix stream to a
+ * listener with a full queue, that is when the listener accepts or is closed. */
 struct sockaddr;
-int weft_connect(int fd, const struct sockaddr *sa, unsigned int len);  /* len: a socklen_t */
+WEFT_API WEFT_MUST_CHECK int weft_connect(int fd, const struct sockaddr *sa, unsigned len);
 
-/* As getaddrinfo(3): 0 or EAI_*, and *res for freeaddrinfo(3). EAI_SYSTEM sets errno. EAI_CANCELED:
- * a scope has struck, weft_cancelled tells how. The resolver runs on another thread, a few dozen at
- * once; others wait. -ESHUTDOWN. May switch. */
+/* As getaddrinfo(3). The resolver runs on another thread, at most 32 at the same time; further
+ * calls wait for their turn.
+ *
+ * Returns
+ *   0              *res is the list, for freeaddrinfo(3)
+ *   EAI_CANCELED   a scope ended the call; weft_cancelled() tells -ETIMEDOUT or -ECANCELED
+ *   EAI_SYSTEM     a system error, in errno
+ *   EAI_...        another error of getaddrinfo(3)
+ *   -ESHUTDOWN     no runtime runs. This is the only -Exxx; it differs from all EAI_ numbers */
 struct addrinfo;
-int weft_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                     struct addrinfo **res);
+WEFT_API WEFT_MUST_CHECK int weft_getaddrinfo(const char *node, const char *service,
+                                              const struct addrinfo *hints, struct addrinfo **res);
 
 #ifdef __cplusplus
 }

@@ -1,12 +1,14 @@
-/* weft/typed.h - channels that the compiler checks. Included by <weft.h>; not for itself.
+/* weft/typed.h - channels with an element type. Included by weft.h only.
  *
- *   WEFT_CHAN(int) c = weft_make(int, 16);    NULL: no memory
+ *   WEFT_CHAN(int) c = weft_make(int, 16);    as weft_chan_new; NULL: no memory
  *   weft_send(c, 42); weft_recv(c, &v);       as weft_chan_send, weft_chan_recv
- *   weft_chan_close(c); weft_chan_unref(c);   as with any channel
- *   weft_untyped(c)                           the weft_chan itself
+ *   weft_try_send(c, 42); weft_try_recv(c, &v);
+ *   weft_chan_close(c); weft_chan_unref(c);   as for any channel
+ *   weft_untyped(c)                           c as a weft_chan *
  *
- * Every WEFT_CHAN(int) is the same type, and not that of WEFT_CHAN(long): a pointer that nobody
- * ever follows. Elements are copied as memcpy does.
+ * The compiler checks the type of the elements. Every WEFT_CHAN(int) is the same type, and another
+ * type than WEFT_CHAN(long). It is a pointer that is never dereferenced. Elements are copied as by
+ * memcpy.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -89,15 +91,15 @@ template <typename T> inline size_t weft_chan_cap(T (**c)(struct weft_chan_tag *
 #define weft_recv(c, p)     weft_chan_recv(weft_untyped(c), WEFT_PLACE_(c, p))
 #define weft_try_recv(c, p) weft_chan_try_recv(weft_untyped(c), WEFT_PLACE_(c, p))
 
-/* The type of an element is what the function behind the pointer would return. */
+/* The type of an element: the type that the function behind the pointer would return. */
 #define WEFT_ELEM_(c)       __typeof__((*(c))((struct weft_chan_tag *)0))
 
-/* A place for an element, or NULL; anything else matches nothing here. */
+/* p, if it is a pointer to an element or a void pointer; else a compile error. */
 #define WEFT_PLACE_(c, p)   _Generic((p), WEFT_ELEM_(c) *: (p), void *: (p))
 
-/* A temporary element with that value. The initialiser alone would take too much: a number for the
- * first member of a struct, a pointer for a number. So value and element must both be numbers, or
- * both pointers (which the compiler compares further), or of the same type. */
+/* A temporary element with that value. An initialiser alone would accept too much: a number for the
+ * first member of a struct, a pointer for a number. So value and element must both be numbers, both
+ * be pointers (the compiler checks these further), or have the same type. */
 #define WEFT_SENT_(c, ...)                                                                      \
         ((void)sizeof(struct {                                                                  \
                  _Static_assert(WEFT_FITS_(WEFT_ELEM_(c), (*(c))((struct weft_chan_tag *)0),    \
@@ -111,8 +113,8 @@ template <typename T> inline size_t weft_chan_cap(T (**c)(struct weft_chan_tag *
          (WEFT_IS_NUMBER_(elem) && WEFT_IS_NUMBER_(value)) ||                                   \
          (WEFT_CLASS_(elem) == 5 && WEFT_CLASS_(value) == 5))
 
-/* What the compilers answer: below 5 for whole numbers, 5 for pointers, 8 and 9 for real and
- * complex ones. */
+/* The classes of __builtin_classify_type: below 5 integers, 5 pointers, 8 real and 9 complex
+ * numbers. */
 #define WEFT_CLASS_(x)      __builtin_classify_type(x)
 #define WEFT_IS_NUMBER_(x)  (WEFT_CLASS_(x) < 5 || WEFT_CLASS_(x) == 8 || WEFT_CLASS_(x) == 9)
 

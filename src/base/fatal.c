@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "os/os.h"
 
+#include <errno.h>      /* names of errors */
 #include <stdbool.h>
 
 enum { LINE_MAX_BYTES = 512 };
@@ -141,6 +142,20 @@ size_t w_format(char *buf, size_t size, const char *fmt, ...)
         size_t n = w_vformat(buf, size, fmt, args);
         va_end(args);
         return n;
+}
+
+const char *w_error_name(int error)
+{
+        static const char *const names[] = {
+                [EPERM] = "EPERM",   [ESRCH] = "ESRCH",   [EINTR] = "EINTR",   [EBADF] = "EBADF",
+                [EAGAIN] = "EAGAIN", [ENOMEM] = "ENOMEM", [EACCES] = "EACCES", [EFAULT] = "EFAULT",
+                [EBUSY] = "EBUSY",   [EINVAL] = "EINVAL", [ENFILE] = "ENFILE", [EMFILE] = "EMFILE",
+                [ENOSPC] = "ENOSPC", [ENOSYS] = "ENOSYS", [EDEADLK] = "EDEADLK",
+        };
+        unsigned    number = error < 0 ? -(unsigned)error : (unsigned)error;
+        const char *name = number < W_ARRAY_LEN(names) ? names[number] : NULL;
+
+        return name ? name : "unknown error";
 }
 
 /* A line that is too long loses its end, never its newline. */

@@ -18,6 +18,10 @@
 size_t w_format(char *buf, size_t size, const char *fmt, ...) W_PRINTF(3, 4);
 size_t w_vformat(char *buf, size_t size, const char *fmt, va_list args) W_PRINTF(3, 0);
 
+/* The name of an error number, with or without its sign: "EAGAIN". "unknown error" for numbers that
+ * no report needs. */
+const char *w_error_name(int error);
+
 /* One line on stderr, `weft: ` in front and a newline behind, in a single write. */
 void w_say(const char *fmt, ...) W_PRINTF(1, 2);
 

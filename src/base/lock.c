@@ -29,17 +29,11 @@
 
 #include "base/assert.h"
 #include "base/thread.h"
+#include "base/tuning.h"
 #include "base/window.h"
 #include "os/os.h"
 
 enum { FREE, HELD, SLEPT_ON };
-
-/* Under an engine that chooses who runs, spinning only makes runs longer. */
-#if defined(W_HOOKED)
-enum { SPIN_ROUNDS = 0 };
-#else
-enum { SPIN_ROUNDS = 4 };       /* of 30 pauses each, about 1 us in all: Go's figures */
-#endif
 
 #if defined(W_DEBUG)
 
@@ -143,7 +137,7 @@ static bool take_free(struct lock *l)
 
 static bool spin(struct lock *l)
 {
-        for (int round = 0; round < SPIN_ROUNDS; round++) {
+        for (int round = 0; round < W_TUNE_LOCK_ROUNDS; round++) {
                 for (int i = 0; i < 30; i++)
                         w_cpu_pause();
                 if (w_load_rlx(&l->word) == FREE && take_free(l))       /* hint */

@@ -1,45 +1,56 @@
-/* chan/chan.c - a channel's life: made, referred to, closed, gone.
- *
- * Called by   user code; ticks and the like through chan/chan.h.
+/* chan/chan.c - a channel's life: creation, references, close, release.
  *
  * PROTOCOL chan
  *
- * Goal      elements go from senders to receivers in order, none is lost or seen twice; who waits
- *           is served in the order of coming; a wait that a deadline or a cancellation has ended
- *           has transferred nothing.
- * Parties   sender, receiver, closer, each alone or through a select; looker (try forms, select).
- * Words     all under the lock but for three that lookers read: n and the counts of both sides,
- *           closed; n_refs.
- * Sender    1 lock   2 closed: no   3 a receiver waits whose word it wins (PROTOCOL wake,
- *           wait/wake.c): copies straight to its place, unlocks, wakes it   4 room: into the buffer
- *           5 else puts its own record in line and parks; the commit unlocks
- * Receiver  1 lock   2 an element in the buffer: takes it; a sender that waits gets the room at
- *           once   3 a sender waits: copies from its place, unlocks, wakes it   4 closed: zeroes,
- *           no   5 else waits in line likewise
- * Closer    1 lock   2 closed := 1 [CH2]   3 takes everyone out of both lines, claims, tells -EPIPE
- *           4 unlocks, wakes them, so that they run in the order of coming
- * Looker    1 nothing there [CH1]   2 not closed [CH2]: it would have to wait
- * Invariants under the lock, of those in line whose wait has not ended otherwise: elements in the
- *           buffer -> no receiver waits; room in the buffer -> no sender waits; closed -> nobody
- *           waits; both lines are not empty only if one select stands in both.
- * Edges     [CH1] n or the count of a side   under the lock: store-release -> looker: load-acquire
- *           [CH2] closed                     closer: store-release -> looker: load-acquire
- *           [CH3] all uses of the channel    unref: n_refs sub-acqrel -> last unref: the same
+ * Goal      elements go from senders to receivers in order; none is lost or seen twice. Waiters are
+ *           served in the order of arrival. A wait that a deadline or a cancellation has ended has
+ *           transferred nothing.
+ * Parties   sender, receiver, closer, each alone or through a select; observer (try forms, select),
+ *           which reads without the lock.
+ * Words     all under the lock, but observers read three words without it: n and the counts of both
+ *           sides, closed. n_refs.
+ * Sender
+ *   1. Lock.
+ *   2. Closed: -EPIPE.
+ *   3. A receiver waits, and the sender wins its wake word (PROTOCOL wake, wait/wake.c): copy
+ *      straight to its element, unlock, wake it.
+ *   4. There is room: copy into the buffer.
+ *   5. Else enter the queue of senders and park; the commit unlocks.
+ * Receiver
+ *   1. Lock.
+ *   2. An element is in the buffer: take it. A waiting sender gets the room at once.
+ *   3. A sender waits: copy from its element, unlock, wake it.
+ *   4. Closed: zero the element, -EPIPE.
+ *   5. Else enter the queue of receivers and park; the commit unlocks.
+ * Closer
+ *   1. Lock.
+ *   2. closed := 1 [CH2].
+ *   3. Take all waiters out of both queues, claim them, give them -EPIPE.
+ *   4. Unlock, wake them, so that they run in the order of arrival.
+ * Observer
+ *   1. Nothing is there [CH1].
+ *   2. Not closed [CH2]: the caller would have to wait.
+ * Invariants under the lock, not counting waiters that another party has ended: elements in the
+ *           buffer -> no receiver waits; room in the buffer -> no sender waits; closed -> no
+ *           waiter; both queues are non-empty only if one select is in both.
+ * Edges     [CH1] n or the count of a side  under the lock: store-release -> observer: load-acquire
+ *           [CH2] closed                    closer: store-release -> observer: load-acquire
+ *           [CH3] all uses of the channel   unref: n_refs sub-acqrel -> last unref: the same
  *           Elements and all else are handed over by the lock, and by waking.
- * Why a looker is right   a channel that was closed stays so. If it is open when the looker looks
- *           for the second time it was open at the first look, and at that moment nothing was to be
- *           had: with a buffer, empty (or full) alone says so, by the invariants; without one, the
- *           other line was empty. The other order would be wrong: the closer empties the lines, so
- *           "open" first and "nobody there" second may belong to different times. The closer
- *           stores closed before it empties anything: who sees a line that it has emptied sees
- *           closed as well [CH1].
+ * Why an observer is right   a closed channel stays closed. If it is open at the second read, it
+ *           was open at the first, and at that moment nothing was available. With a buffer, empty
+ *           (or full) alone says this, by the invariants; without a buffer, the opposite queue was
+ *           empty. The other order would be wrong: the closer empties the queues, so
+ *           "open" first and "no waiter" second may belong to different times. The closer stores
+ *           closed before it empties a queue: an observer that sees an emptied queue sees closed as
+ *           well [CH1].
  * Why nothing is lost   an element is handed over only after the claim is won, under the lock, so
- *           the winner's wait ends with it; a loser of the claim hands its element to the next in
- *           line. Who waited in vain takes itself out under the same lock.
- * Why the record in line outlives its use   PROTOCOL wake: the claimer holds the lock, and then the
- *           claim.
- * Rejected  waking under the lock (the woken one runs into it); a lock-free ring (close, direct
- *           hand-off and select need the lock anyway).
+ *           the winner's wait ends with it. A party that loses a claim hands its element to the
+ *           next waiter. A waiter that got nothing leaves the queue under the same lock.
+ * Why the record in the queue outlives its use   PROTOCOL wake: the claimer holds the lock, and
+ *           then the claim.
+ * Rejected  waking under the lock (the woken waiter would contend for it); a lock-free ring (close,
+ *           direct hand-off and select need the lock anyway).
  * Tests     unit/test_chan.c, flow/chan/test_chan*.c, explore scenarios chan-*, sim scenarios
  *           chan_*, mutants chan-*.
  *
@@ -53,9 +64,11 @@
 #include "sched/sched.h"
 #include "wait/wait.h"
 
+#include "sched/ready.h"
+#include "sched/run/foreign.h"
 #include "weft.h"
 
-/* ---- New and gone ---------------------------------------------------------------------------- */
+/* ---- Create and release ---------------------------------------------------------------------- */
 
 static void side_init(struct chan_side *side)
 {
@@ -98,7 +111,7 @@ void w_chan_ref(struct chan *c)
 {
         uint32_t before = w_add_rlx(&c->n_refs, 1);               /* counter */
 
-        W_CHECK(before > 0, "reference to channel %p, which is gone", (void *)c);
+        W_CHECK(before > 0, "reference to channel %p, which was freed", (void *)c);
 }
 
 void w_chan_unref(struct chan *c)
@@ -109,7 +122,7 @@ void w_chan_unref(struct chan *c)
         if (before > 1)
                 return;
         W_CHECK(w_list_empty(&c->receivers.waiting) && w_list_empty(&c->senders.waiting),
-                "the last reference to channel %p is dropped while somebody waits on it",
+                "the last reference to channel %p is dropped while a call waits on it",
                 (void *)c);
         stop_feeder(c->feeder);
         w_chan_put(c);
@@ -117,8 +130,8 @@ void w_chan_unref(struct chan *c)
 
 /* ---- Close ----------------------------------------------------------------------------------- */
 
-/* Everyone in line hears of the close; those asleep go to `woken`. Under the lock. */
-static void tell_side(struct chan *c, struct chan_side *side, struct list_node *woken)
+/* Ends the waits of one side with -EPIPE, under the lock. Waiters that are asleep go to `woken`. */
+static void close_side(struct chan *c, struct chan_side *side, struct list_node *woken)
 {
         struct waiter      *asleep;
         struct chan_waiter *cw;
@@ -154,8 +167,8 @@ int w_chan_close(struct chan *c)
         }
         w_store_rel(&c->closed, 1);                               /* [CH2] */
         W_WINDOW("chan-closed-before-told");
-        tell_side(c, &c->receivers, &woken);
-        tell_side(c, &c->senders, &woken);
+        close_side(c, &c->receivers, &woken);
+        close_side(c, &c->senders, &woken);
         feeder = c->feeder;
         c->feeder = NULL;
         w_unlock_quick(&c->lock);
@@ -178,7 +191,7 @@ W_EXPORT weft_chan *weft_chan_new(size_t elem_size, size_t capacity)
         return (weft_chan *)(void *)c;
 }
 
-/* As with unref: what belongs to a run that is ending goes as a whole. */
+/* Nothing to do once the run is ending, as in unref. */
 W_EXPORT weft_chan *(weft_chan_ref)(weft_chan *c)
 {
         if (!c || !w_call_begin())
@@ -190,7 +203,7 @@ W_EXPORT weft_chan *(weft_chan_ref)(weft_chan *c)
         return c;
 }
 
-/* Once the run is ending there is nothing to do: its memory goes as a whole. */
+/* Nothing to do once the run is ending: the memory of all its channels is freed together. */
 W_EXPORT void (weft_chan_unref)(weft_chan *c)
 {
         if (!c || !w_foreign_enter())
@@ -215,25 +228,25 @@ W_EXPORT int (weft_chan_close)(weft_chan *c)
         return rc;
 }
 
-/* What it was a moment ago, unless the caller knows better. */
-W_EXPORT size_t (weft_chan_len)(weft_chan *c)
+/* A snapshot: it may be out of date on return, unless the caller excludes other users. */
+W_EXPORT size_t (weft_chan_len)(const weft_chan *c)
 {
         if (!c || !w_call_begin())
                 return 0;
         W_ENTER();
-        size_t n = w_load_rlx(&w_chan_of(c)->n);                  /* hint */
+        size_t n = w_load_rlx(&((const struct chan *)(const void *)c)->n);     /* hint */
 
         W_LEAVE();
         w_call_end();
         return n;
 }
 
-W_EXPORT size_t (weft_chan_cap)(weft_chan *c)
+W_EXPORT size_t (weft_chan_cap)(const weft_chan *c)
 {
         if (!c || !w_call_begin())
                 return 0;
         W_ENTER();
-        size_t cap = w_chan_of(c)->cap;
+        size_t cap = ((const struct chan *)(const void *)c)->cap;
 
         W_LEAVE();
         w_call_end();

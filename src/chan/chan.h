@@ -1,8 +1,8 @@
-/* chan/chan.h - struct chan: elements on their way, and who waits for them on either side.
+/* chan/chan.h - struct chan: its elements, and the waiters on either side.
  *
- * For the files of chan/ and for those who feed a channel from within (ticks, signals). PROTOCOL
- * chan stands in chan/chan.c, PROTOCOL select in chan/select.c. The steps that both the plain calls
- * and select take under the lock are in chan/step.h.
+ * For the files of chan/ and for code in weft that feeds a channel (ticks, signals). PROTOCOL chan
+ * stands in chan/chan.c, PROTOCOL select in chan/select.c. The steps that both the plain calls and
+ * select take under the lock are in chan/step.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,24 +16,24 @@
 
 enum { W_CHAN_INLINE = 64 };    /* bytes of buffer in the record itself */
 
-/* One party that waits, in the frame of its call or in its weft_case. Key: c the channel's lock,
- * and after a won claim the winner until w_wake_up; i immutable while it waits. */
+/* One waiting party, in the frame of its call or in its weft_case. Key: c the channel's lock, and
+ * after a won claim the winner until w_wake_up; i immutable while it waits. */
 struct chan_waiter {
         struct list_node link;          /* c  in senders or receivers, or on no list */
-        struct waiter   *waiter;        /* i  whose word decides */
-        void            *elem;          /* i  to copy from or to; NULL: nothing is wanted */
+        struct waiter   *waiter;        /* i  its word decides */
+        void            *elem;          /* i  to copy from or to; NULL: no copy */
         uint32_t         verdict;       /* i  what to claim with */
-        int32_t          rc;            /* c  given by the winner: 0, or -EPIPE */
+        int32_t          rc;            /* c  from the winner: 0, or -EPIPE */
 };
 
-/* Those who wait on one side, oldest first. */
+/* The waiters of one side, oldest first. */
 struct chan_side {
         struct list_node waiting;       /* c  struct chan_waiter */
         w_atomic_u32     n;             /* a  [CH1] how many; stored under the lock */
 };
 
-/* Who puts elements in from within weft: told once, with no lock held, when nobody needs them any
- * more: at the close or when the last reference goes, whichever is first. */
+/* A source of elements inside weft. stop is called once, with no lock held, when the elements are
+ * not needed any more: at the close or when the last reference goes, whichever is first. */
 struct chan_feeder {
         void (*stop)(struct chan_feeder *feeder);
 };
@@ -51,8 +51,8 @@ struct chan {
         w_atomic_u32        n_refs;     /* a  [CH3] */
         struct chan_side    receivers;
         struct chan_side    senders;
-        struct chan_feeder *feeder;     /* c  NULL: none, or told already */
-        int64_t             fed_at;     /* c  the latest time put in by w_chan_try_send_time */
+        struct chan_feeder *feeder;     /* c  NULL: none, or stopped already */
+        int64_t             fed_at;     /* c  latest time from w_chan_try_send_time */
         _Alignas(16) char   room[W_CHAN_INLINE];
 };
 
@@ -79,28 +79,28 @@ void w_chan_ref(struct chan *c);
 void w_chan_unref(struct chan *c);
 /* 0, or -EPIPE: it was closed before. */
 int w_chan_close(struct chan *c);
-/* Before anyone else knows the channel. */
+/* Before any other party knows the channel. */
 void w_chan_feed(struct chan *c, struct chan_feeder *feeder);
 
 /* ---- send.c, recv.c -------------------------------------------------------------------------- */
 
-/* 0, -EPIPE, or -EAGAIN: no room, and nobody waits. Never waits itself, needs no P; what it wakes
- * goes on after the lock was released. Context: any, also g0. */
+/* 0, -EPIPE, or -EAGAIN: no room (or element), and no waiter on the other side. Never waits, needs
+ * no P; wakes a waiter after it has released the lock. Context: any, also g0. */
 W_MUST_CHECK int w_chan_try_send(struct chan *c, const void *elem);
 W_MUST_CHECK int w_chan_try_recv(struct chan *c, void *elem);
 
-/* The same, and they wait; cancellable. */
+/* The same, but wait; cancellable. */
 W_MUST_CHECK int w_chan_send(struct chan *c, const void *elem);
 W_MUST_CHECK int w_chan_recv(struct chan *c, void *elem);
 
-/* For feeders: sends a time, an int64_t above 0. -EAGAIN also if a later one went in before: two
- * threads may be at it at once, and whoever receives shall see the times in order. */
+/* For feeders: sends a time, an int64_t above 0. -EAGAIN also if a later time went in before: two
+ * threads may feed at once, and receivers must see the times in order. */
 W_MUST_CHECK int w_chan_try_send_time(struct chan *c, int64_t at);
 
-/* As w_chan_try_send, and whom it wakes is added to `woken`: for w_ready_many. */
+/* As w_chan_try_send, but adds the woken goroutine to `woken`, for w_ready_many. */
 W_MUST_CHECK int w_chan_try_send_gather(struct chan *c, const void *elem, struct queue *woken);
 
-/* For ever, unless a scope strikes: what is done to no channel at all. */
+/* Waits until a scope is cancelled or expires: what send and receive do on a NULL channel. */
 W_MUST_CHECK int w_chan_wait_for_ever(enum wait_reason reason);
 
 #endif

@@ -1,11 +1,9 @@
-/* chan/memory.c - where channels and their buffers come from.
+/* chan/memory.c - allocation of channels and their buffers.
  *
- * Called by   chan.c.
- *
- * Everything belongs to the run. Records come from one pool, buffers that do not fit into the
- * record from pools of doubling sizes, and what is larger still is a mapping of its own, which a
- * list remembers in case nobody gives it back. One lock: it is held for a few instructions, and a
- * cache per P would save less than its own bookkeeping costs.
+ * All memory belongs to the run. Records come from one pool. Buffers that do not fit into the
+ * record come from pools of doubling sizes. A larger buffer is a mapping of its own; a list of
+ * mappings lets the end of the run unmap those that are left. One lock: it is held for a few
+ * instructions, and a cache per P would save less than its own bookkeeping costs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,6 +12,7 @@
 #include "base/assert.h"
 #include "base/records.h"
 #include "os/os.h"
+#include "sched/run/run.h"
 #include "sched/sched.h"
 
 enum {
@@ -39,9 +38,9 @@ static struct {
         struct run_end   at_end;
 } pool = { .lock = W_LOCK_INIT(chan_pool) };
 
-/* ---- The run's own --------------------------------------------------------------------------- */
+/* ---- Begin and end of the run ---------------------------------------------------------------- */
 
-/* When the last thread of the run is gone. */
+/* Runs when the last thread of the run is gone. */
 static void free_all(void)
 {
         w_records_destroy(&pool.chans);
@@ -55,7 +54,7 @@ static void free_all(void)
         pool.ready = false;
 }
 
-/* The first channel of a run. */
+/* For the first channel of a run. */
 static W_NOINLINE void set_up_locked(void)
 {
         w_records_init(&pool.chans, sizeof(struct chan));
@@ -77,7 +76,7 @@ static struct records *class_of(size_t bytes)
         return NULL;
 }
 
-/* The mapping for so many bytes; 0: overflow. */
+/* The size of a mapping for so many bytes; 0: overflow. */
 static size_t mapping_size(size_t bytes)
 {
         size_t page = w_os_page_size();

@@ -1,6 +1,5 @@
-/* chan/recv.c - out of a channel.
+/* chan/recv.c - receive from a channel.
  *
- * Called by   user code, select with one case.
  * Protocols   cites chan (chan/chan.c), wake (wait/wake.c).
  *
  * SPDX-License-Identifier: MIT
@@ -10,8 +9,8 @@
 
 #include "weft.h"
 
-/* In a scope, or on a thread that is not weft's: what else may end the wait has to be told first,
- * with no lock held. Then everything is to be looked at anew. */
+/* In a scope, or on a foreign thread: the wait must be registered with the other parties that may
+ * end it, with no lock held. Then the channel must be checked again. */
 static W_NOINLINE int recv_wait_shared(struct chan *c, void *elem)
 {
         struct wait    w;
@@ -29,7 +28,7 @@ static W_NOINLINE int recv_wait_shared(struct chan *c, void *elem)
         return rc;
 }
 
-/* Nothing to be had at the first look; the lock is held, and released in every case. */
+/* The first check found nothing. The lock is held, and released in every case. */
 static W_NOINLINE int recv_wait_unlock(struct chan *c, void *elem)
 {
         if (W_LIKELY(w_wait_is_plain()))
@@ -74,7 +73,7 @@ int w_chan_try_recv(struct chan *c, void *elem)
 
 /* ---- Public ---------------------------------------------------------------------------------- */
 
-/* No channel, or not a thread of weft's. */
+/* No channel, or a foreign thread. */
 static W_NOINLINE int recv_unusual(struct chan *c, void *elem)
 {
         if (!w_call_begin())

@@ -1,48 +1,53 @@
-/* chan/select.c - the first of several things that can go on.
- *
- * Called by   user code.
+/* chan/select.c - the first of several operations that can proceed.
  *
  * PROTOCOL select
  *
- * Goal      exactly one case happens, chosen uniformly among those that can go on at one moment;
- *           none does only if at one moment none could; nothing is allocated for any number of
- *           cases, and waiting in line costs O(1) for each.
- * Parties   selector; partners of each channel (plain calls and other selectors), enders of
- *           goroutines, deliverers and closers of descriptors, timer, scope.
+ * Goal      exactly one case happens, chosen uniformly among the cases that are ready at one
+ *           moment. None happens only if at one moment none was ready. Nothing is allocated for any
+ *           number of cases, and waiting costs O(1) for each.
+ * Parties   selector; partners of each channel (plain calls and other selectors); goroutines that
+ *           end (joins); the poller and closers of descriptors; timer; scope.
  * Words     the selector's wake word (PROTOCOL wake, wait/wake.c): ARMING, PARKED, verdict, which
  *           is W_VERDICT_OTHER + the case's index. All else is under the channels' locks.
- * Quick     1 asks the kernel about every descriptor   2 looks at every case without a lock, as the
- *           try forms do; picks one that seems ready, each as likely   3 locks its channel and does
- *           it; not ready any more: slow
- * Slow      1 sorts cases by channel, once   2 begins the wait, if it may have to: scope, timer,
- *           a record in line for every descriptor, whose number is in use from here to the end
- *           3 locks every channel in address order, each once   4 picks again; one is ready: does
- *           it, unlocks all, done   5 a default: unlocks all, done   6 puts a record in line for
- *           every join, then for every channel case   7 unlocks all, on its own stack; still ARMING
- *           8 parks: ARMING -> PARKED; refused if somebody has won meanwhile   9 takes every record
- *           out, each under its lock   10 the verdict says what happened; a descriptor on which
- *           nothing is to be found: again from 2
- * Partner   as in PROTOCOL chan: claims under the channel's lock; PARKED: won, copies, unlocks,
- *           wakes. ARMING: won, copies, unlocks; the selector's park will be refused.
- * Why one moment   quick: the case was ready when it was done, under its lock, and any that is
- *           ready may be taken. Slow: with all locks held no channel changes; a goroutine that has
- *           ended stays so, so joins, which are looked at meanwhile, were alive at the first look
- *           at one if they were at the last.
+ * Quick
+ *   1. Poll every descriptor.
+ *   2. Check every case without a lock, as the try forms do. Pick a case that seems ready, each
+ *      with the same chance.
+ *   3. Lock its channel and do it. Not ready any more: slow.
+ * Slow
+ *   1. Sort the cases by channel, once.
+ *   2. Begin the wait, unless there is a default: scope, timer, a record in the queue of every
+ *      descriptor. The descriptor number is in use from here to the end.
+ *   3. Lock every channel in address order, each once.
+ *   4. Pick again. A case is ready: do it, unlock all, done.
+ *   5. There is a default: unlock all, done.
+ *   6. Put a record into the queue of every join, then of every channel case.
+ *   7. Unlock all, on the selector's own stack; the word is still ARMING.
+ *   8. Park: ARMING -> PARKED; refused if a claimer has won meanwhile.
+ *   9. Take every record out, each under its lock.
+ *  10. The verdict says what happened. A descriptor that is not ready any more: again from 2.
+ * Partner, as in PROTOCOL chan: claims under the channel's lock
+ *   PARKED: won; copy, unlock, wake.
+ *   ARMING: won; copy, unlock. The selector's park will be refused.
+ * Why one moment   quick: the case was ready when it was done, under its lock, and any ready case
+ *           may be taken. Slow: with all locks held no channel changes. Joins are checked in the
+ *           meantime. A goroutine that has ended stays ended: if all were alive at the last check,
+ *           all were alive at the first.
  * Why a partner may hand over in ARMING, unlike timers   it copies under the lock of its channel,
- *           and the selector takes that lock in step 9 before it looks at the element or returns.
- * Why no self-service   a selector's own records are not in line while it looks.
- * Why no deadlock   locks are taken in address order, and no other lock but that of an id, which is
- *           the last.
- * Why a join that ends in step 6 is not missed   it is found ended there: the selector takes out
- *           what it has put in line so far, which are joins only, and goes on with it. A claim that
+ *           and the selector takes that lock in step 9 before it reads the element or returns.
+ * Why no selector serves itself   its own records are not in the queues while it picks.
+ * Why no deadlock   locks are taken in address order, and the only other lock, that of an id, is
+ *           taken last.
+ * Why a join that ends in step 6 is not missed   step 6 finds the goroutine ended. The selector
+ *           takes out the records so far, which are joins only, and returns that case. A claim that
  *           another join's end made meanwhile hands nothing over and may be ignored.
- * Why a descriptor is not missed   the poller is armed under the lock of its line, and tells at
- *           once if it is ready by then (PROTOCOL poll, net/poll.c). A claim from there before step
- *           4 hands nothing over: if a channel is ready then, it may be ignored.
- * Why a number is in use until the end   who is told in vain leaves the line, and comes back. In
- *           between the number could be closed, and lead to another file.
- * Rejected  locks held until the commit (as many unlocks on another's stack as there are cases);
- *           a random permutation (one more word per case, and no better than counting those ready).
+ * Why a descriptor is not missed   the poller is armed under the lock of the descriptor's queue,
+ *           and reports at once if it is ready by then (PROTOCOL poll, net/poll.c). A claim from
+ *           there before step 4 hands nothing over: if a channel is ready then, it may be ignored.
+ * Why a descriptor number is in use until the end   a selector that was woken in vain leaves the
+ *           queue and comes back. In between the number could be closed and refer to another file.
+ * Rejected  locks held until the commit (as many unlocks on another stack as there are cases);
+ *           a random permutation (one more word per case, and no better than counting ready cases).
  * Tests     flow/chan/test_select*.c, flow/chan/test_chan_linear.c, explore scenarios select-*, sim
  *           scenarios select_*, poll_select*, mutants select-*.
  *
@@ -53,7 +58,7 @@
 #include "chan/step.h"
 #include "chan/waiting.h"
 
-/* ---- What there is to do --------------------------------------------------------------------- */
+/* ---- The cases ------------------------------------------------------------------------------- */
 
 static int read_case(struct select *s, uint32_t i)
 {
@@ -115,7 +120,7 @@ static int the_only_chan(const struct select *s)
         return (int)i;
 }
 
-/* One channel and nothing else but a default: the plain operation. */
+/* One channel and at most a default: the plain operation. */
 static int select_one(const struct select *s)
 {
         uint32_t            i = (uint32_t)the_only_chan(s);
@@ -136,9 +141,9 @@ static int select_one(const struct select *s)
         return happened(s, i, rc);
 }
 
-/* ---- Several --------------------------------------------------------------------------------- */
+/* ---- Several cases --------------------------------------------------------------------------- */
 
-/* One that seems ready, done if it is still: its index, or W_SELECT_NONE. */
+/* Picks a case that seems ready, and does it if it still is: its index, or W_SELECT_NONE. */
 static int select_quick(const struct select *s)
 {
         int picked = w_select_pick(s);
@@ -159,7 +164,7 @@ static int select_quick(const struct select *s)
         return rc == -EAGAIN ? W_SELECT_NONE : happened(s, i, rc);
 }
 
-/* With all locks held, which are released: as select_quick. */
+/* As select_quick, with all locks held, which are released. */
 static int do_ready_unlock(const struct select *s, int picked)
 {
         struct waiter *asleep = NULL;
@@ -182,13 +187,13 @@ static int select_default(struct select *s)
                 int i = do_ready_unlock(s, picked);
 
                 if (i >= 0)
-                        return i;       /* else it picked one whose partners had all given up */
+                        return i;       /* else all partners of the picked case had given up */
         }
         w_select_unlock_all(s);
         return happened(s, s->default_at, 0);
 }
 
-/* When the first WEFT_AFTER is over; W_FOREVER: there is none. */
+/* The time of the first WEFT_AFTER; W_FOREVER: there is none. */
 static int64_t first_after(const struct select *s)
 {
         int64_t least = W_FOREVER;
@@ -209,7 +214,7 @@ static int wait_once(struct select *s, int64_t until)
         struct wait w;
 
         w_wait_begin(&w, until, W_CANCELLABLE);
-        w.waiter.sole = false;          /* several can find it */
+        w.waiter.sole = false;          /* several parties can find it */
         int i = w_select_join_fds(s, &w);
 
         if (i == W_SELECT_NONE) {
@@ -245,7 +250,7 @@ static int select_any(struct select *s)
         }
         if (s->n_chans == 1 && s->n_joins == 0 && s->n_fds == 0 && !s->has_after)
                 return select_one(s);
-        w_select_look(s);
+        w_select_poll(s);
         int i = select_quick(s);
 
         if (i >= 0)

@@ -1,4 +1,4 @@
-/* chan/select.h - what a weft_case is inside, and the parts of a select.
+/* chan/select.h - the layout of a weft_case, and the parts of a select.
  *
  * PROTOCOL select stands in chan/select.c.
  *
@@ -16,8 +16,8 @@
 
 #include <limits.h>
 
-/* A weft_case. Key: u the user's   o the call of weft_select; what waits in line is others' as
- * struct chan_waiter and struct joiner say. */
+/* A weft_case. Key: u the user   o the call of weft_select. Other parties use the records in the
+ * union as struct chan_waiter, struct joiner and struct fd_wait say. */
 struct select_case {
         uint64_t kind;                  /* u  WEFT_CASE_* */
         union {
@@ -27,14 +27,14 @@ struct select_case {
                 int64_t      fd;        /* u  */
         };
         void    *elem;                  /* u  */
-        uint32_t order;                 /* o  not of this case: the place's in the lock order */
-        int      found;                 /* o  of a descriptor: what poll(2) said, or -Exxx */
+        uint32_t order;                 /* o  slot k of the lock order: an index of a case */
+        int      found;                 /* o  of a descriptor: result of poll(2), or -Exxx */
         union {
-                struct chan_waiter in_line;
+                struct chan_waiter chan_wait;
                 struct join_waiter joining;
                 struct {
                         struct fd_wait watching;
-                        struct desc   *desc;    /* o  NULL: it does not use it yet */
+                        struct desc   *desc;    /* o  NULL: not in use yet */
                 };
         };
 };
@@ -47,7 +47,7 @@ W_INLINE struct select_case *w_case_of(weft_case *cs)
         return (struct select_case *)(void *)cs->opaque;
 }
 
-/* What the cases of one call amount to. */
+/* A summary of the cases of one call. */
 struct select {
         weft_case *cases;
         uint32_t   n;
@@ -77,11 +77,11 @@ W_INLINE bool w_case_has_fd(const struct select_case *cs)
 
 enum { W_SELECT_NONE = INT_MIN };
 
-/* Below n, each as likely. */
+/* A random number below n, uniform. */
 uint32_t w_select_random(uint32_t n);
 
-/* One of those that seem ready, each as likely; W_SELECT_NONE. Without locks it may be wrong by the
- * time it is used; with the locks of all channels it is not. */
+/* One of the cases that seem ready, each with the same chance; W_SELECT_NONE. Without locks the
+ * answer may be out of date when it is used; with the locks of all channels it is not. */
 W_MUST_CHECK int w_select_pick(const struct select *s);
 
 /* Does case i, with its channel's lock held: its result, or -EAGAIN. *asleep as in chan/step.h. */
@@ -89,32 +89,35 @@ W_MUST_CHECK int w_select_do(const struct select *s, uint32_t i, struct waiter *
 
 /* ---- select_lock.c --------------------------------------------------------------------------- */
 
-/* Finds the order: by address of channels. */
+/* Finds the lock order: by address of channels. */
 void w_select_sort(struct select *s);
 void w_select_lock_all(const struct select *s);
 void w_select_unlock_all(const struct select *s);
 
 /* ---- select_fd.c ----------------------------------------------------------------------------- */
 
-/* What there is on each descriptor now, to case.found. */
-void w_select_look(const struct select *s);
+/* Polls each descriptor, and stores the result in case.found. */
+void w_select_poll(const struct select *s);
 
-/* Into the line of every descriptor: the waiter may be claimed from now on. W_SELECT_NONE, or the
- * index of one that cannot be waited for, with its result in place. In both cases
- * w_select_leave_fds comes later. No lock is held. */
+/* Enters the queue of every descriptor: the waiter may be claimed from now on. W_SELECT_NONE, or
+ * the index of a case that cannot wait, with its result stored. In both cases the caller must call
+ * w_select_leave_fds later. No lock is held. */
 W_MUST_CHECK int w_select_join_fds(const struct select *s, struct wait *w);
 void w_select_leave_fds(const struct select *s);
-/* The last of these waits is over: the numbers may be closed now. May switch: yes. */
+/* The last of these waits is over: the descriptors may be closed now. May switch: yes. */
 void w_select_end_fds(const struct select *s);
 
-/* Case i has ended the wait: i with its result in place, or W_SELECT_NONE: somebody was quicker. */
+/* Case i has ended the wait. Returns i, with its result stored, or W_SELECT_NONE: the descriptor is
+ * not ready any more. */
 W_MUST_CHECK int w_select_fd_happened(const struct select *s, uint32_t i);
 
 /* ---- select_wait.c --------------------------------------------------------------------------- */
 
-/* With all locks held, which are released: puts every case in line, sleeps, takes them out again.
- * The index of what happened, with its result in place, or why the wait was given up;
- * W_SELECT_NONE: nothing has, it has to begin again. May switch: yes. */
+/* Puts every case into its queue, parks, and takes the cases out again. All locks are held, and
+ * released. May switch: yes. Returns
+ *   an index        that case happened, its result is stored
+ *   -Exxx           a scope or the end of the run has ended the wait
+ *   W_SELECT_NONE   nothing happened: the caller must begin again */
 W_MUST_CHECK int w_select_wait_unlock(struct select *s, struct wait *w);
 
 #endif

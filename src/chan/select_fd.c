@@ -1,9 +1,8 @@
 /* chan/select_fd.c - the descriptors of a select.
  *
- * Called by   select.c, select_wait.c.
  * Protocols   cites select (chan/select.c), poll (net/poll.c).
  *
- * A select takes nothing away from a descriptor: it says that there is something, as poll(2) would.
+ * A select takes nothing from a descriptor: it reports that it is ready, as poll(2) would.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,8 +16,8 @@ static uint32_t events_of(const struct select_case *cs)
         return cs->kind == WEFT_CASE_READABLE ? W_POLL_IN : W_POLL_OUT;
 }
 
-/* Its events, 0: none, or -Exxx. To poll(2) a negative number is none. */
-static int look(const struct select_case *cs)
+/* The events of its descriptor, 0: none, or -Exxx. poll(2) would ignore a negative number. */
+static int poll_case(const struct select_case *cs)
 {
         if (cs->fd < 0 || cs->fd > INT_MAX)
                 return -EBADF;
@@ -27,19 +26,19 @@ static int look(const struct select_case *cs)
         return now > 0 && (now & W_POLL_NVAL) ? -EBADF : now;
 }
 
-void w_select_look(const struct select *s)
+void w_select_poll(const struct select *s)
 {
         for (uint32_t i = 0; s->n_fds > 0 && i < s->n; i++) {
                 struct select_case *cs = w_select_case(s, i);
 
                 if (w_case_has_fd(cs)) {
-                        cs->found = look(cs);
+                        cs->found = poll_case(cs);
                         cs->desc = NULL;
                 }
         }
 }
 
-/* ---- Into line, and out of it ---------------------------------------------------------------- */
+/* ---- Into the queues and out ----------------------------------------------------------------- */
 
 static int join(struct select_case *cs, uint32_t i, struct wait *w)
 {
@@ -104,7 +103,7 @@ int w_select_fd_happened(const struct select *s, uint32_t i)
         int                 rc = w_poll_leave(cs->desc, &cs->watching);
 
         if (rc == 0)
-                rc = look(cs);
+                rc = poll_case(cs);
         if (rc == 0)
                 return W_SELECT_NONE;
         s->cases[i].result = rc;

@@ -1,25 +1,24 @@
-/* chan/select_lock.c - the locks of all channels of a select, in the one order that is allowed.
+/* chan/select_lock.c - locks all channels of a select, in address order.
  *
- * Called by   select.c, select_wait.c.
  * Protocols   cites select (chan/select.c).
  *
- * The order is kept in the cases themselves: place k holds, in its `order`, the index of the case
- * whose channel comes k-th. Nothing is allocated, and no case is moved.
+ * The cases themselves hold the order: `order` of case k, slot k, is the index of the case with the
+ * k-th channel. Nothing is allocated, and no case is moved.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "chan/select.h"
 
-enum { FEW = 12 };              /* so many are sorted quicker by insertion */
+enum { FEW = 12 };              /* up to this number insertion sort is faster */
 
-static uint32_t *place(const struct select *s, uint32_t k)
+static uint32_t *slot(const struct select *s, uint32_t k)
 {
         return &w_select_case(s, k)->order;
 }
 
 static struct chan *chan_at(const struct select *s, uint32_t k)
 {
-        return w_select_case(s, *place(s, k))->chan;
+        return w_select_case(s, *slot(s, k))->chan;
 }
 
 static bool comes_before(const struct select *s, uint32_t case_a, uint32_t case_b)
@@ -32,37 +31,37 @@ static bool comes_before(const struct select *s, uint32_t case_a, uint32_t case_
 
 static void swap(const struct select *s, uint32_t k, uint32_t l)
 {
-        uint32_t at = *place(s, k);
+        uint32_t at = *slot(s, k);
 
-        *place(s, k) = *place(s, l);
-        *place(s, l) = at;
+        *slot(s, k) = *slot(s, l);
+        *slot(s, l) = at;
 }
 
 static void sort_few(const struct select *s)
 {
         for (uint32_t k = 1; k < s->n_chans; k++) {
-                uint32_t moved = *place(s, k);
+                uint32_t moved = *slot(s, k);
                 uint32_t at = k;
 
-                for (; at > 0 && comes_before(s, moved, *place(s, at - 1)); at--)
-                        *place(s, at) = *place(s, at - 1);
-                *place(s, at) = moved;
+                for (; at > 0 && comes_before(s, moved, *slot(s, at - 1)); at--)
+                        *slot(s, at) = *slot(s, at - 1);
+                *slot(s, at) = moved;
         }
 }
 
-/* Restores a heap of n places, largest first, whose root may be too small. */
+/* Restores a heap of n slots, largest first, after its root may have become too small. */
 static void sift_down(const struct select *s, uint32_t root, uint32_t n)
 {
-        uint32_t moved = *place(s, root);
+        uint32_t moved = *slot(s, root);
 
         for (uint32_t child; (child = 2 * root + 1) < n; root = child) {
-                if (child + 1 < n && comes_before(s, *place(s, child), *place(s, child + 1)))
+                if (child + 1 < n && comes_before(s, *slot(s, child), *slot(s, child + 1)))
                         child++;
-                if (!comes_before(s, moved, *place(s, child)))
+                if (!comes_before(s, moved, *slot(s, child)))
                         break;
-                *place(s, root) = *place(s, child);
+                *slot(s, root) = *slot(s, child);
         }
-        *place(s, root) = moved;
+        *slot(s, root) = moved;
 }
 
 static void sort_many(const struct select *s)
@@ -77,10 +76,10 @@ static void sort_many(const struct select *s)
         }
 }
 
-/* Cases of one channel go in line in random order: a partner takes the first of them. */
+/* Cases of one channel enter its queue in random order: a partner takes the first of them. */
 static void shuffle_equals(const struct select *s)
 {
-        uint32_t first = 0;             /* of those with this channel */
+        uint32_t first = 0;             /* of the slots with this channel */
 
         for (uint32_t k = 1; k < s->n_chans; k++) {
                 if (chan_at(s, k) != chan_at(s, first))
@@ -96,7 +95,7 @@ void w_select_sort(struct select *s)
 
         for (uint32_t i = 0; i < s->n; i++)
                 if (w_case_has_chan(w_select_case(s, i)))
-                        *place(s, k++) = i;
+                        *slot(s, k++) = i;
         if (k <= FEW)
                 sort_few(s);
         else
@@ -106,8 +105,8 @@ void w_select_sort(struct select *s)
 
 /* ---- Locking --------------------------------------------------------------------------------- */
 
-/* A channel that stands in several cases is locked once: at the first of its places. */
-static bool is_first_entry(const struct select *s, uint32_t k)
+/* A channel in several cases is locked once: at the first of its slots. */
+static bool is_first_slot(const struct select *s, uint32_t k)
 {
         return k == 0 || chan_at(s, k) != chan_at(s, k - 1);
 }
@@ -115,13 +114,13 @@ static bool is_first_entry(const struct select *s, uint32_t k)
 void w_select_lock_all(const struct select *s)
 {
         for (uint32_t k = 0; k < s->n_chans; k++)
-                if (is_first_entry(s, k))
+                if (is_first_slot(s, k))
                         w_lock_quick(&chan_at(s, k)->lock);
 }
 
 void w_select_unlock_all(const struct select *s)
 {
         for (uint32_t k = s->n_chans; k-- > 0;)
-                if (is_first_entry(s, k))
+                if (is_first_slot(s, k))
                         w_unlock_quick(&chan_at(s, k)->lock);
 }

@@ -1,6 +1,5 @@
-/* chan/select_poll.c - which case can go on, and doing it.
+/* chan/select_poll.c - finds a case that is ready, and does it.
  *
- * Called by   select.c, with and without the locks of the channels.
  * Protocols   cites select (chan/select.c), chan (chan/chan.c).
  *
  * SPDX-License-Identifier: MIT
@@ -9,7 +8,7 @@
 #include "chan/step.h"
 #include "sched/sched.h"
 
-static w_atomic_u64 n_without_p;        /* counter: where threads without a P get chance from */
+static w_atomic_u64 n_without_p;        /* counter: seeds random numbers without a P */
 
 uint32_t w_select_random(uint32_t n)
 {
@@ -22,8 +21,8 @@ uint32_t w_select_random(uint32_t n)
         return w_rand_below(&state, n);
 }
 
-/* Without the locks this is a hint; with them it errs to one side only: who waits in line may have
- * given up already. */
+/* Without the locks this is a hint. With them it may err only towards ready: a waiter in the queue
+ * may have given up already. */
 static bool seems_ready(const struct select_case *cs)
 {
         switch (cs->kind) {
@@ -43,8 +42,8 @@ static bool seems_ready(const struct select_case *cs)
         }
 }
 
-/* The k-th that is ready takes the place of the one picked before with chance 1/k: so each of them
- * is as likely in the end, and no order has to be drawn. */
+/* The k-th ready case replaces the case picked before with chance 1/k. Each ready case then has the
+ * same chance in the end, without a random order. */
 int w_select_pick(const struct select *s)
 {
         uint32_t n_ready = 0;

@@ -1,6 +1,5 @@
-/* chan/select_wait.c - in line everywhere, asleep once, and out of every line again.
+/* chan/select_wait.c - enters every queue, parks once, and leaves every queue.
  *
- * Called by   select.c.
  * Protocols   cites select (chan/select.c), wake (wait/wake.c), ids (sched/ids.c).
  *
  * SPDX-License-Identifier: MIT
@@ -15,7 +14,7 @@ static struct chan_side *side_of(const struct select_case *cs)
         return cs->kind == WEFT_CASE_SEND ? &cs->chan->senders : &cs->chan->receivers;
 }
 
-/* ---- Into line ------------------------------------------------------------------------------- */
+/* ---- Into the queues ------------------------------------------------------------------------- */
 
 /* Takes out the joins of the first n cases. */
 static void leave_joins(const struct select *s, uint32_t n)
@@ -28,8 +27,8 @@ static void leave_joins(const struct select *s, uint32_t n)
         }
 }
 
-/* W_SELECT_NONE, or the index of one that has ended since, with its result; no join is in line
- * then. */
+/* W_SELECT_NONE, or the index of a join that has ended since, with its result stored. No join is in
+ * a queue then. */
 static int enqueue_joins(const struct select *s, struct wait *w)
 {
         for (uint32_t i = 0; s->n_joins > 0 && i < s->n; i++) {
@@ -59,15 +58,15 @@ static void enqueue_chans(const struct select *s, struct wait *w)
                 uint32_t            i = w_select_case(s, k)->order;
                 struct select_case *cs = w_select_case(s, i);
 
-                cs->in_line = (struct chan_waiter){ .waiter = &w->waiter, .elem = cs->elem,
-                                                    .verdict = W_VERDICT_OTHER + i };
-                w_chan_enqueue(side_of(cs), &cs->in_line);
+                cs->chan_wait = (struct chan_waiter){ .waiter = &w->waiter, .elem = cs->elem,
+                                                      .verdict = W_VERDICT_OTHER + i };
+                w_chan_enqueue(side_of(cs), &cs->chan_wait);
         }
 }
 
-/* ---- Out of line ----------------------------------------------------------------------------- */
+/* ---- Out of the queues ----------------------------------------------------------------------- */
 
-/* Every lock is taken, also of the channel where the wait has ended: whoever still looks at one of
+/* Takes every lock, also that of the channel that ended the wait: a partner that still uses one of
  * the records, or copies an element, holds it. */
 static void leave_chans(const struct select *s)
 {
@@ -82,7 +81,7 @@ static void leave_chans(const struct select *s)
                         locked = cs->chan;
                         w_lock_quick(&locked->lock);
                 }
-                w_chan_unlink(side_of(cs), &cs->in_line);
+                w_chan_unlink(side_of(cs), &cs->chan_wait);
         }
         if (locked)
                 w_unlock_quick(&locked->lock);
@@ -90,7 +89,7 @@ static void leave_chans(const struct select *s)
 
 /* ---- The wait -------------------------------------------------------------------------------- */
 
-/* The WEFT_AFTER that was over first. */
+/* The WEFT_AFTER with the earliest time. */
 static int after_case(const struct select *s)
 {
         int first = W_SELECT_NONE;
@@ -120,11 +119,11 @@ static int what_happened(const struct select *s, const struct wait *w, uint32_t 
         W_CHECK(i < s->n, "a select of %u cases was ended by case %u", s->n, i);
         if (w_case_has_fd(cs))
                 return w_select_fd_happened(s, i);
-        s->cases[i].result = cs->kind == WEFT_CASE_JOIN ? 0 : cs->in_line.rc;
+        s->cases[i].result = cs->kind == WEFT_CASE_JOIN ? 0 : cs->chan_wait.rc;
         return (int)i;
 }
 
-static void nothing(void *arg)
+static void unlock_nothing(void *arg)
 {
         (void)arg;
 }
@@ -140,7 +139,7 @@ int w_select_wait_unlock(struct select *s, struct wait *w)
         enqueue_chans(s, w);
         w_select_unlock_all(s);
         W_WINDOW("select-before-park");
-        uint32_t verdict = w_wait_park(w, W_WAIT_SELECT, nothing, NULL);
+        uint32_t verdict = w_wait_park(w, W_WAIT_SELECT, unlock_nothing, NULL);
 
         leave_chans(s);
         leave_joins(s, s->n);

@@ -1,6 +1,5 @@
-/* chan/send.c - into a channel.
+/* chan/send.c - send to a channel.
  *
- * Called by   user code, select with one case, ticks.
  * Protocols   cites chan (chan/chan.c), wake (wait/wake.c).
  *
  * SPDX-License-Identifier: MIT
@@ -10,8 +9,8 @@
 
 #include "weft.h"
 
-/* In a scope, or on a thread that is not weft's: what else may end the wait has to be told first,
- * with no lock held. Then everything is to be looked at anew. */
+/* In a scope, or on a foreign thread: the wait must be registered with the other parties that may
+ * end it, with no lock held. Then the channel must be checked again. */
 static W_NOINLINE int send_wait_shared(struct chan *c, const void *elem)
 {
         struct wait    w;
@@ -29,7 +28,7 @@ static W_NOINLINE int send_wait_shared(struct chan *c, const void *elem)
         return rc;
 }
 
-/* Nothing to be had at the first look; the lock is held, and released in every case. */
+/* The first check found nothing. The lock is held, and released in every case. */
 static W_NOINLINE int send_wait_unlock(struct chan *c, const void *elem)
 {
         if (W_LIKELY(w_wait_is_plain()))
@@ -103,13 +102,13 @@ int w_chan_try_send_gather(struct chan *c, const void *elem, struct queue *woken
 
 /* ---- Public ---------------------------------------------------------------------------------- */
 
-/* -EINVAL: an element of some size, and no place to take it from. */
+/* The channel's elements have a size, and the caller gave no element: -EINVAL. */
 W_INLINE bool lacks_elem(const struct chan *c, const void *elem)
 {
         return W_UNLIKELY(!elem) && c->elem_size > 0;
 }
 
-/* No channel, or not a thread of weft's, or no element. */
+/* No channel, or a foreign thread, or no element. */
 static W_NOINLINE int send_unusual(struct chan *c, const void *elem)
 {
         if (!w_call_begin())

@@ -1,7 +1,8 @@
-/* chan/step.h - what is done to a channel under its lock: by send, receive and select alike.
+/* chan/step.h - the steps on a channel under its lock, for send, receive and select alike.
  *
- * Inline: these few lines are what a channel costs, and each has two callers. Whom a step wakes is
- * handed to the caller, who wakes after it has released the lock. See PROTOCOL chan (chan/chan.c).
+ * Inline: these few lines are what a channel costs, and each has two callers. A step returns the
+ * waiter to wake to its caller, which wakes it after it has released the lock. See PROTOCOL chan
+ * (chan/chan.c).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -39,7 +40,7 @@ W_INLINE void *w_chan_slot(const struct chan *c, size_t index)
         return c->buffer + index * c->elem_size;
 }
 
-/* ---- Those who wait -------------------------------------------------------------------------- */
+/* ---- Waiters --------------------------------------------------------------------------------- */
 
 W_INLINE void w_chan_side_count(struct chan_side *side, uint32_t by)
 {
@@ -53,7 +54,7 @@ W_INLINE void w_chan_enqueue(struct chan_side *side, struct chan_waiter *cw)
         w_chan_side_count(side, 1);
 }
 
-/* Harmless if somebody has taken it out already. */
+/* Harmless if another party has taken it out already. */
 W_INLINE void w_chan_unlink(struct chan_side *side, struct chan_waiter *cw)
 {
         if (w_list_empty(&cw->link))
@@ -62,8 +63,8 @@ W_INLINE void w_chan_unlink(struct chan_side *side, struct chan_waiter *cw)
         w_chan_side_count(side, (uint32_t)-1);
 }
 
-/* The oldest of a side whose wait this caller may end, taken out and claimed; NULL: none. *asleep
- * is NULL if it has not gone to sleep yet: it will see. */
+/* Takes out and claims the oldest waiter of a side that can be claimed; NULL: none. *asleep is NULL
+ * if that waiter has not parked yet: its park will be refused. */
 W_INLINE struct chan_waiter *w_chan_claim(struct chan_side *side, struct waiter **asleep)
 {
         for (struct list_node *n; (n = w_list_first(&side->waiting));) {
@@ -92,7 +93,7 @@ W_INLINE void w_chan_buffer_put(struct chan *c, uint64_t n, const void *elem)
         w_chan_copy(c, w_chan_slot(c, tail), elem);
 }
 
-/* 0, -EPIPE or -EAGAIN. *asleep: whom to wake with w_wake_up after the unlock, or NULL. */
+/* 0, -EPIPE or -EAGAIN. *asleep: the waiter to wake with w_wake_up after the unlock, or NULL. */
 W_INLINE int w_chan_send_locked(struct chan *c, const void *elem, struct waiter **asleep)
 {
         *asleep = NULL;
@@ -116,7 +117,7 @@ W_INLINE int w_chan_send_locked(struct chan *c, const void *elem, struct waiter 
 
 /* ---- Receive --------------------------------------------------------------------------------- */
 
-/* The oldest element, of a buffer that has one. A sender that waits for room gets it. */
+/* Takes the oldest element of a buffer that has n > 0. A sender that waits for room gets it. */
 W_INLINE void w_chan_buffer_take(struct chan *c, uint64_t n, void *elem, struct waiter **asleep)
 {
         w_chan_copy(c, elem, w_chan_slot(c, c->head));
@@ -158,7 +159,7 @@ W_INLINE int w_chan_recv_locked(struct chan *c, void *elem, struct waiter **asle
 /* ---- Without the lock ------------------------------------------------------------------------ */
 
 /* True: there was a moment during this call at which the channel was open and a send, or a receive,
- * would have had to wait. Why the order matters: see PROTOCOL chan. */
+ * would have had to wait. PROTOCOL chan says why the order of the two reads matters. */
 W_INLINE bool w_chan_send_would_wait(struct chan *c)
 {
         bool none = c->cap ? w_load_acq(&c->n) == c->cap          /* [CH1] */

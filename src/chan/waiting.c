@@ -1,6 +1,5 @@
-/* chan/waiting.c - one place in line.
+/* chan/waiting.c - the wait of one send or receive.
  *
- * Called by   send.c, recv.c, select.
  * Protocols   cites chan (chan/chan.c), wake (wait/wake.c).
  *
  * SPDX-License-Identifier: MIT
@@ -48,7 +47,7 @@ int w_chan_wait_unlock(struct chan *c, struct wait *w, struct chan_side *side, v
         return rc;
 }
 
-static void nothing(void *arg)
+static void unlock_nothing(void *arg)
 {
         (void)arg;
 }
@@ -61,7 +60,7 @@ int w_chan_wait_for_ever(enum wait_reason reason)
         if (rc < 0)
                 return rc;
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
-        uint32_t verdict = w_wait_park(&w, reason, nothing, NULL);
+        uint32_t verdict = w_wait_park(&w, reason, unlock_nothing, NULL);
 
         w_wait_end(&w);
         return w_wait_error(&w, verdict);

@@ -1,6 +1,5 @@
-/* debug/check.c - weft_check: stops the world and looks at every goroutine, thread and P.
+/* debug/check.c - weft_check: stops the world and checks every goroutine, thread and P.
  *
- * Called by   user code; tests; WEFT_DEBUG=check=1 at the end of a run.
  * Protocols   cites world (sched/run/world.c), where (sched/preempt/enter.c), pin
  *             (sched/thread/lockthread.c).
  *
@@ -14,32 +13,36 @@
 #include "sched/thread/lockthread.h"
 #include "sched/sched.h"
 
+#include "sched/live.h"
+#include "sched/run/foreign.h"
+#include "sched/run/world.h"
+#include "sched/thread/thread.h"
 #include "weft.h"
 
 #include <errno.h>      /* ESHUTDOWN */
 
 /* ---- Goroutines: I1, I2, I3, I11 ------------------------------------------------------------- */
 
-/* Only who stands in a queue is marked: anything else may be in the hands of a thread that is not
+/* Only goroutines in a queue are counted: any other goroutine may be used by a thread that is not
  * stopped. */
-static void forget(struct g *gp)
+static void reset_count(struct g *gp)
 {
         gp->n_queued = 0;
 }
 
-static void meet_in_queue(struct g *gp)
+static void count_in_queue(struct g *gp)
 {
-        W_CHECK(w_g_state(gp) == G_RUNNABLE, "check: goroutine %ld is %s and stands in a queue",
+        W_CHECK(w_g_state(gp) == G_RUNNABLE, "check: goroutine %ld is %s and is in a queue",
                 (long)gp->id, w_g_state_name(w_g_state(gp)));
-        W_CHECK(++gp->n_queued == 1, "check: goroutine %ld stands in two queues", (long)gp->id);
+        W_CHECK(++gp->n_queued == 1, "check: goroutine %ld is in two queues", (long)gp->id);
 }
 
-/* One that is locked to its thread is found in the global queue only. */
-static void meet_in_own_queue(struct g *gp)
+/* A goroutine that is locked to its thread may be in the global queue only. */
+static void count_in_p_queue(struct g *gp)
 {
-        W_CHECK(!gp->locked, "check: goroutine %ld is locked and stands in the queue of a P",
+        W_CHECK(!gp->locked, "check: goroutine %ld is locked and is in the queue of a P",
                 (long)gp->id);
-        meet_in_queue(gp);
+        count_in_queue(gp);
 }
 
 static void walk_runq(const struct runq *q, void (*fn)(struct g *))
@@ -86,7 +89,7 @@ static void walk_queues(void (*own)(struct g *), void (*global)(struct g *))
         walk_globq(global);
 }
 
-/* Who goes on without its P is not stopped, so its M is not looked at. */
+/* An M that has lost its P is not stopped, so it is skipped. */
 static bool runs_on_a_thread(const struct g *gp)
 {
         W_LIST_EACH(n, &w_sched.all_m) {
@@ -103,19 +106,19 @@ static bool runs(enum g_state state)
         return state == G_RUNNING || state == G_REGION || state == G_PREEMPTED;
 }
 
-/* Locked to its thread, and asleep: so is the thread, or it is about to be. */
+/* gp is locked to its thread and waits: the thread sleeps too, or is about to. */
 static void check_lockthread(const struct g *gp)
 {
         const struct m *mp = w_g_cold(gp)->locked_m;
 
         W_CHECK(gp->locked && mp->locked_g == gp && mp->dedicated && !mp->curg && !mp->next_g,
-                "check: goroutine %ld waits, and thread %u is not there for it", (long)gp->id,
+                "check: goroutine %ld waits, and its thread %u does not wait for it", (long)gp->id,
                 mp->thread.id);
 }
 
 struct census {
         int64_t  n_live;
-        uint32_t n_unseen;      /* run, but not on a thread that was looked at */
+        uint32_t n_unseen;      /* run, but on no thread that was checked */
 };
 
 static bool check_g(void *record, void *arg)
@@ -150,16 +153,16 @@ struct m_census {
         uint32_t n_spinning;
 };
 
-/* Who has lost its P is not stopped, and may be about to lock or unlock. */
+/* Only for an M with its P: one without is not stopped, and may be about to lock or unlock. */
 static void check_dedicated(const struct m *mp)
 {
         const struct g *gp = mp->locked_g;
 
         W_CHECK(!gp || (gp->locked && w_g_cold(gp)->locked_m == mp),
-                "check: thread %u is kept for goroutine %ld, which is not locked to it",
+                "check: thread %u is dedicated to goroutine %ld, which is not locked to it",
                 mp->thread.id, (long)gp->id);
         W_CHECK(mp->is_main || mp->dedicated == (gp != NULL),
-                "check: thread %u is kept for nobody, or for everyone", mp->thread.id);
+                "check: thread %u is dedicated without a goroutine, or the reverse", mp->thread.id);
 }
 
 static void count_m(const struct m *mp, struct m_census *census)
@@ -188,10 +191,10 @@ static void check_m_counts(const struct m_census *census)
                 census->n_spinning, w_n_procs());
 }
 
-/* They come and go by themselves, but not in and out of the queue. */
+/* Preempted Ms stop and resume in a stopped world, but do not enter or leave the queue. */
 static void check_preempted(void)
 {
-        W_LIST_EACH(n, &w_sched.preemptq) {
+        W_LIST_EACH(n, &w_sched.preempt.queue) {
                 struct m *mp = W_CONTAINER_OF(n, struct m, preempt_link);
                 uint32_t  grant = w_load_rlx(&mp->grant);         /* guarded by the lock */
 
@@ -216,8 +219,8 @@ static void check_m(struct m *mp, struct m_census *census)
                 W_CHECK(w_load_rlx(&mp->p->m) == mp,              /* guarded: stopped */
                         "check: P %u does not know its thread %u", mp->p->id, mp->thread.id);
         W_CHECK(!mp->p || !w_where_is_user(w_load_acq(&mp->where)), /* [MK1] */
-                "check: thread %u holds a P in a stopped world and is outside", mp->thread.id);
-        /* Without a P it is about to stop looking. */
+                "check: thread %u holds a P in a stopped world and is in user code", mp->thread.id);
+        /* A spinning M without a P is about to stop spinning. */
         census->n_spinning += mp->p && mp->spinning;
 }
 
@@ -232,7 +235,7 @@ static void check_p(struct p *pp, struct p *own)
         W_CHECK(!pp->timers.closed, "check: P %u takes no timers", pp->id);
 }
 
-/* A P that was removed: others remember the record, and must find nothing in it. */
+/* A P that was removed: Ms may still read the record, and must find nothing in it. */
 static void check_dead_p(struct p *pp)
 {
         uint32_t status = w_load_rlx(&pp->status);                /* guarded: stopped */
@@ -253,9 +256,9 @@ static void check_locked(struct p *own)
                 check_p(w_sched.all_p[i], own);
         for (uint32_t i = w_n_procs(); i < w_n_p(); i++)
                 check_dead_p(w_sched.all_p[i]);
-        walk_queues(meet_in_own_queue, meet_in_queue);
+        walk_queues(count_in_p_queue, count_in_queue);
         w_g_each(check_g, &census);
-        walk_queues(forget, forget);
+        walk_queues(reset_count, reset_count);
         W_LIST_EACH(n, &w_sched.all_m)
                 check_m(W_CONTAINER_OF(n, struct m, all_link), &ms);
         check_m_counts(&ms);
@@ -264,13 +267,13 @@ static void check_locked(struct p *own)
                 (long)census.n_live, (long)w_live_count());
 }
 
-/* If the run has ended meanwhile things are being taken apart: threads that were kept are gone. */
+/* Skips most checks if the run is ending: the records are being freed, dedicated Ms are gone. */
 void w_check_world(struct p *own)
 {
         for (uint32_t i = 0; i < w_n_p(); i++)
                 w_timers_check(&w_sched.all_p[i]->timers);
         w_lock(&w_sched.lock);
-        if (!w_sched.ending)
+        if (!w_sched.world.ending)
                 check_locked(own);
         w_unlock(&w_sched.lock);
 }

@@ -7,7 +7,7 @@
 
 struct p;
 
-/* Fatal if anything is not as sched/sched.h says. Context: the stopper, whose P is `own`. */
+/* Fatal if an invariant of sched/sched.h is violated. Context: the stopper; `own` is its P. */
 void w_check_world(struct p *own);
 
 #endif

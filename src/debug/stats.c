@@ -1,13 +1,14 @@
 /* debug/stats.c - weft_stats: the counters of all Ps, added up.
  *
- * Called by   user code; schedtrace.
- *
  * SPDX-License-Identifier: MIT
  */
 #include "debug/stats.h"
 
 #include "sched/sched.h"
 
+#include "sched/live.h"
+#include "sched/run/foreign.h"
+#include "sched/thread/thread.h"
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
@@ -16,7 +17,7 @@
 _Static_assert(W_ARRAY_LEN(((weft_stats_t *)0)->ready_to_run) == W_READY_BUCKETS,
                "the public histogram has the same buckets");
 
-/* Where the waits of each reason are counted. */
+/* The counter for each reason of a wait. */
 static const size_t entry_of[W_N_WAIT_REASONS] = {
         [W_WAIT_IO] = offsetof(weft_stats_t, parks_io),
         [W_WAIT_PARK] = offsetof(weft_stats_t, parks_park),

@@ -1,4 +1,4 @@
-/* debug/version.c - which weft is running.
+/* debug/version.c - the version of the library.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,4 +10,9 @@ W_EXPORT const char *weft_version(void)
 {
         return W_STRINGIFY(WEFT_VERSION_MAJOR) "." W_STRINGIFY(WEFT_VERSION_MINOR) "."
                W_STRINGIFY(WEFT_VERSION_PATCH);
+}
+
+W_EXPORT int weft_version_number(void)
+{
+        return WEFT_VERSION;
 }

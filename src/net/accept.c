@@ -1,25 +1,25 @@
 /* net/accept.c - the next connection to a listening socket.
  *
- * Called by   user code.
  * Protocols   cites poll (net/poll.c), close-notify (net/close_notify.c).
  *
- * Tries first, unless the socket is one that waits: then nobody calls accept(2) who was not told
- * that there is something, and of weft's callers one at a time. Only if other code is quicker does
- * the call wait, in a blocking region. Sockets that weft has made do not wait, nor need what comes
- * of them be told or asked anything: an accept on them is one call of the kernel, and one more for
- * the poller.
+ * A non-blocking socket is tried first. On a blocking socket a caller calls accept(2) only after an
+ * event, and only one caller of weft at a time. The call blocks, in a blocking region, only if
+ * code other than weft is quicker. A listener that weft made never blocks, and its connections need
+ * no further setup: an accept on it is one system call, and one more for the poller.
  *
- * Nothing is accepted before there is a poller. If there is no room then for what was accepted,
- * weft's own record of it or the poller's, that is tried again after pauses, as if there had been
- * none to accept it. Whoever has to leave before that is done takes it along.
+ * Nothing is accepted before there is a poller. If there is then no room for the connection, in
+ * weft's table or in the poller, the caller tries that again after pauses, as if nothing had been
+ * accepted. A caller that must leave before that is done returns the connection.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "net/close_notify.h"
+#include "net/desc.h"
 #include "net/poll.h"
 #include "sched/thread/netpoll.h"
 #include "wait/wait.h"
 
+#include "sched/switch.h"
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
@@ -33,41 +33,41 @@ enum {
 struct accepting {
         struct desc *d;
         int          fd;
-        bool         waits;             /* accept(2) would */
-        bool         woken;             /* it has waited, and is the one who tries */
+        bool         blocks;            /* accept(2) would block */
+        bool         woken;             /* it was woken to try, and must pass the listener on */
         int64_t      pause;             /* the next one, if there is no room */
-        int          got;               /* accepted, and not taken up yet; NOTHING */
-        int          found;             /* when it was about to pause; NOTHING */
+        int          got;               /* accepted, and not registered yet; or NOTHING */
+        int          found;             /* by a try just before a pause; or NOTHING */
 };
 
 /* ---- Trying ---------------------------------------------------------------------------------- */
 
-static int accept_blocking(struct accepting *a, uint32_t *before)
+static int accept_blocking(struct accepting *a, uint32_t *where)
 {
         int now = w_os_fd_poll(a->fd, W_POLL_IN);
 
         if (now <= 0)
                 return now < 0 ? now : -EAGAIN;
-        w_leave(*before);
+        w_leave(*where);
         weft_block_begin();
         int rc = w_os_socket_accept(a->fd);
 
         weft_block_end();
-        *before = w_enter();
+        *where = w_enter();
         return rc;
 }
 
-static int accept_in_region(struct accepting *a, uint32_t *before)
+static int accept_in_region(struct accepting *a, uint32_t *where)
 {
-        if (!a->woken || !w_desc_reserve(a->d, W_POLL_IN))
+        if (!a->woken || !w_poll_reserve(a->d, W_POLL_IN))
                 return -EAGAIN;
-        int rc = accept_blocking(a, before);
+        int rc = accept_blocking(a, where);
 
-        w_desc_unreserve(a->d, a->fd, W_POLL_IN);
+        w_poll_unreserve(a->d, a->fd, W_POLL_IN);
         return rc;
 }
 
-/* That connection is gone; the next one may be well. */
+/* That connection is gone; the next connection may be good. */
 static bool is_aborted(int rc)
 {
         switch (rc) {
@@ -85,20 +85,20 @@ static bool is_aborted(int rc)
         }
 }
 
-/* What could not be kept is left to others who accept here, perhaps in another process. */
-static int accept_next(struct accepting *a, uint32_t *before)
+/* Without a poller the connection is left to other callers, perhaps in another process. */
+static int accept_next(struct accepting *a, uint32_t *where)
 {
         int rc;
 
         if (!w_netpoll(&rc))
                 return rc;
-        return a->waits ? accept_in_region(a, before) : w_os_socket_accept(a->fd);
+        return a->blocks ? accept_in_region(a, where) : w_os_socket_accept(a->fd);
 }
 
-static int try_now(struct accepting *a, uint32_t *before)
+static int try_now(struct accepting *a, uint32_t *where)
 {
         if (a->got == NOTHING) {
-                int next = accept_next(a, before);
+                int next = accept_next(a, where);
 
                 if (next < 0)
                         return next;
@@ -116,13 +116,14 @@ static bool is_shortage(int rc)
         return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS || rc == -ENOSPC;
 }
 
-/* Something may have been closed meanwhile. What would have to be tried in a region is not: that
- * costs it one pause. So does finding nothing: it may be the wait that there is no room for. */
+/* A descriptor may have been closed meanwhile. An accept that needs a blocking region is not tried
+ * here, at the cost of one pause. -EAGAIN costs a pause too: perhaps it is the wait for which there
+ * is no room. */
 static bool try_again(void *arg)
 {
         struct accepting *a = arg;
 
-        if (a->waits && a->got == NOTHING)
+        if (a->blocks && a->got == NOTHING)
                 return false;
         int rc = try_now(a, NULL);
 
@@ -132,7 +133,7 @@ static bool try_again(void *arg)
         return true;
 }
 
-/* Others get on in any case: the sleep may be short for want of memory. */
+/* Yields in any case: for want of memory the sleep may be short. */
 static int back_off(struct accepting *a)
 {
         int rc = w_close_notify_sleep(a->d, w_time_after(w_os_now(), a->pause), try_again, a);
@@ -151,10 +152,10 @@ static int wait_for_one(struct accepting *a)
         return rc;
 }
 
-static int accept_one(struct accepting *a, uint32_t *before)
+static int accept_one(struct accepting *a, uint32_t *where)
 {
         for (;;) {
-                int rc = a->found == NOTHING ? try_now(a, before) : a->found;
+                int rc = a->found == NOTHING ? try_now(a, where) : a->found;
 
                 if (rc >= 0)
                         return rc;
@@ -172,18 +173,19 @@ static int accept_one(struct accepting *a, uint32_t *before)
 
 /* ---- Public ---------------------------------------------------------------------------------- */
 
-/* Who has to leave with a connection in hand returns it: to close it would be to lose it, and its
- * peer would hear that it was accepted. It is to weft as if others had made it: it works as well,
+/* A caller that must leave with an accepted connection returns it. To close it would lose it, and
+ * its peer has been told that it was accepted. Weft treats it as a foreign descriptor: it works,
  * but each wait arms the poller. */
-static int accept_and_keep(struct accepting *a, uint32_t *before)
+static int accept_and_keep(struct accepting *a, uint32_t *where)
 {
-        int waits = w_desc_is_made(a->d) ? 0 : w_os_socket_waits(a->fd, W_OS_ACCEPTING);
+        int blocks = w_desc_is_made(a->d) ? 0 : w_os_socket_waits(a->fd, W_OS_ACCEPTING);
 
-        if (waits < 0)
-                return waits;
-        a->waits = waits;
-        a->woken = w_poll_first(a->d, W_POLL_IN, true) == W_POLL_TRY_WOKEN;
-        int rc = accept_one(a, before);
+        if (blocks < 0)
+                return blocks;
+        a->blocks = blocks;
+        a->woken = w_desc_is_made(a->d) &&
+                   w_edge_first(a->d, W_POLL_IN, true) == W_POLL_TRY_WOKEN;
+        int rc = accept_one(a, where);
 
         if (a->woken)
                 w_poll_tried(a->d, a->fd, W_POLL_IN);
@@ -195,17 +197,13 @@ W_EXPORT int weft_accept(int fd)
         struct accepting a = { .fd = fd, .pause = PAUSE_MIN_NS, .got = NOTHING,
                                .found = NOTHING };
 
-        if (!w_call_begin())
-                return -ESHUTDOWN;
-        uint32_t before = w_enter();
-        int      rc = w_call_check();
+        uint32_t where;
+        int      rc;
 
-        a.d = rc < 0 ? NULL : w_desc_begin(fd, &rc);
-        if (a.d) {
-                rc = accept_and_keep(&a, &before);
-                (void)w_desc_end(a.d, fd);
-        }
-        w_leave(before);
-        w_call_end();
+        a.d = w_desc_call_begin(fd, &where, &rc);
+        if (!a.d)
+                return rc;
+        rc = accept_and_keep(&a, &where);
+        w_desc_call_end(a.d, fd, where);
         return rc;
 }

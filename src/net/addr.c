@@ -1,13 +1,11 @@
 /* net/addr.c - networks and addresses as programs write them.
  *
- * Called by   those who listen and dial.
- *
  *   IP     host:port   host: empty; 127.0.0.1; [::1], [fe80::1%eth0]; a name
  *                      port: 0 to 65535, or the name of a service
  *   unix   a path, or @ and an abstract name
  *
- * IPv4 addresses have four decimal numbers without leading zeros. A name whose last label is a
- * number is none: whoever wrote it meant an IPv4 address.
+ * An IPv4 address has four decimal numbers without leading zeros. A text with a number as
+ * its last label is not a name: it was meant as an IPv4 address.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -145,7 +143,8 @@ static bool parse_group(struct span s, uint8_t out[2])
         return true;
 }
 
-/* Groups between single colons, the last of which may be an IPv4 address. How many bytes, or -1. */
+/* Groups between single colons; the last may be an IPv4 address. Returns the number of bytes, or
+ * -1. */
 static int parse_groups(struct span s, uint8_t *out, int most)
 {
         int n_out = 0;
@@ -170,7 +169,7 @@ static int parse_groups(struct span s, uint8_t *out, int most)
         }
 }
 
-/* Where "::" begins; s.n: nowhere. */
+/* Returns where "::" begins; s.n: there is none. */
 static size_t find_gap(struct span s)
 {
         for (size_t i = 0; i + 1 < s.n; i++)
@@ -218,7 +217,7 @@ static bool parse_bracketed(const struct net *net, struct span s, struct addr *o
         return zone.n > 0 && copy(out->zone, W_ZONE_MAX, zone);
 }
 
-/* Letters, digits, hyphens and underscores, and whatever is not ASCII. */
+/* Letters, digits, hyphens and underscores, and any character that is not ASCII. */
 static bool is_label(struct span s)
 {
         for (size_t i = 0; i < s.n; i++) {
@@ -281,7 +280,7 @@ static bool parse_port(struct span s, struct addr *out)
         return s.n > 0 && copy(out->service, W_SERVICE_MAX, s);
 }
 
-/* The last colon stands before the port; others only in brackets. */
+/* The last colon stands before the port; other colons stand only in brackets. */
 static bool parse_ip(const struct net *net, struct span s, struct addr *out)
 {
         if (s.n > 0 && s.at[0] == '[') {

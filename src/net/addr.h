@@ -1,6 +1,4 @@
-/* net/addr.h - networks and addresses as programs write them.
- *
- * Called by   those who listen and dial. Pure: nothing here asks the system.
+/* net/addr.h - networks and addresses as programs write them. Pure: makes no system call.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,10 +11,10 @@
 struct net {
         enum w_os_kind kind;
         bool           is_unix;
-        bool           ip4, ip6;        /* which of these it allows */
+        bool           ip4, ip6;        /* the families that it allows */
 };
 
-/* False: there is no such network. */
+/* Parses the name of a network. False: there is no such network. */
 W_MUST_CHECK bool w_net_parse(const char *text, struct net *out);
 
 enum addr_host {
@@ -29,12 +27,12 @@ enum addr_host {
 
 enum { W_NAME_MAX = 253, W_SERVICE_MAX = 63, W_ZONE_MAX = 31 };
 
-/* What an address says. Texts are empty where there is none. */
+/* The parts of an address. A text that is missing is empty. */
 struct addr {
         enum addr_host host;
         uint8_t        ip[16];          /* the first 4 of IPv4 */
         uint16_t       port;            /* if there is no service */
-        bool           abstract;        /* unix: a name, not of a file */
+        bool           abstract;        /* unix: an abstract name, not a file */
         uint8_t        n_path;
         char           path[W_OS_UNIX_MAX + 1];
         char           zone[W_ZONE_MAX + 1];
@@ -42,7 +40,8 @@ struct addr {
         char           service[W_SERVICE_MAX + 1];
 };
 
-/* 0; -EINVAL: it is none, or not one of that network; -ENAMETOOLONG: a unix path. */
+/* Parses an address. Returns 0; -EINVAL: not an address of that network; -ENAMETOOLONG: a unix path
+ * that is too long. */
 W_MUST_CHECK int w_addr_parse(const struct net *net, const char *text, struct addr *out);
 
 #endif

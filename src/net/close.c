@@ -1,7 +1,5 @@
-/* net/close.c - waiting for a descriptor; closing it.
+/* net/close.c - weft_close, and weft_fd_wait.
  *
- * Called by   user code.
- * Calls       poll.
  * Protocols   cites poll (net/poll.c).
  *
  * SPDX-License-Identifier: MIT
@@ -14,7 +12,7 @@
 
 #include <errno.h>      /* -Exxx */
 
-/* What poll(2) calls by other names is the same here. */
+/* Maps the other names of poll(2) to the directions that weft knows. */
 static uint32_t directions_of(uint32_t events)
 {
         enum { RDNORM = 0x040, WRNORM = 0x100, WRBAND = 0x200 };
@@ -31,41 +29,37 @@ static int wait_until_ready(struct desc *d, int fd, uint32_t events)
 
                 if (now != 0)
                         return now > 0 && (now & W_POLL_NVAL) ? -EBADF : now;
-                int rc = w_poll_wait(d, fd, directions_of(events), W_POLL_TO_KNOW);
+                int rc = w_poll_wait(d, fd, directions_of(events), W_POLL_OBSERVE);
 
                 if (rc < 0)
                         return rc;
         }
 }
 
-W_EXPORT int weft_wait_fd(int fd, short events)
+W_EXPORT int weft_fd_wait(int fd, short events)
 {
-        if (!w_call_begin())
-                return -ESHUTDOWN;
-        W_ENTER();
-        int          rc = w_call_check();
-        struct desc *d = rc < 0 ? NULL : w_desc_begin(fd, &rc);
+        uint32_t     where;
+        int          rc;
+        struct desc *d = w_desc_call_begin(fd, &where, &rc);
 
-        if (d) {
-                rc = wait_until_ready(d, fd, (unsigned short)events);
-                (void)w_desc_end(d, fd);
-        }
-        W_LEAVE();
-        w_call_end();
+        if (!d)
+                return rc;
+        rc = wait_until_ready(d, fd, (unsigned short)events);
+        w_desc_call_end(d, fd, where);
         return rc;
 }
 
 W_EXPORT int weft_close(int fd)
 {
         if (!w_call_begin())
-                return w_os_fd_close(fd);       /* nobody can be waiting */
+                return w_os_fd_close(fd);       /* there can be no waiter */
         W_ENTER();
         int          rc;
         struct desc *d = w_desc_begin(fd, &rc);
         bool         closes = d && w_desc_close(d);
 
         if (closes)
-                w_path_remove(d, &w_where_before_);
+                w_unix_path_remove(d, &w_where_before_);
         if (d && !closes)
                 rc = -EBADF;
         if (d) {
@@ -73,7 +67,7 @@ W_EXPORT int weft_close(int fd)
 
                 rc = closes ? closed : rc;
         } else if (rc == -ENOMEM) {
-                rc = w_desc_close_file(fd);     /* nobody has ever used it */
+                rc = w_desc_close_file(fd);     /* no call has ever used the number */
         }
         W_LEAVE();
         w_call_end();

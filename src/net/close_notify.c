@@ -1,24 +1,30 @@
-/* net/close_notify.c - those who use a descriptor and sleep, but not in its line.
+/* net/close_notify.c - sleeping while using a descriptor, but not in its wait queue.
  *
- * Called by   accept (waits for a number to become free), connect (for a listener with a full
- *             queue), io (for a receiver, or a terminal, with no room), errand (for the thread that
- *             does it); users (something is closed).
+ * A sleeper waits for a free number (accept), for a listener with a full queue (connect), for a
+ * receiver or a terminal without room (io), or for the thread that makes its call (offload).
+ *
  * Protocols   owns close-notify; cites wake (wait/wake.c), poll (net/poll.c).
  *
  * PROTOCOL close-notify
  *
- * Goal      who sleeps beside its descriptor hears when weft_close begins for that one; and when
- *           any has been closed, because there is room for another then.
+ * Goal      A sleeper is woken when weft_close of its descriptor begins. It is also woken when any
+ *           descriptor has been closed, because then there is room for another.
  * Parties   sleeper, closer.
- * Words     list, under its lock; n: how many are in it; desc.users: CLOSING.
- * Sleeper   1 lock; into the list, n + 1; unlock   2 [BS1] full fence   3 CLOSING, or there is
- *           room: does not sleep   4 parks   5 lock; out of the list, n - 1; unlock
- * Closer    1 sets CLOSING, or has closed   2 [BS1] full fence   3 n is not 0: lock; claims all in
- *           the list; unlock; wakes them
+ * Words     list, under its lock; n: the length of the list; desc.users: CLOSING.
+ * Sleeper
+ *   1. Lock; enter the list, n + 1; unlock.
+ *   2. Full fence [BS1].
+ *   3. CLOSING, or there is room: do not sleep, go to 5.
+ *   4. Park.
+ *   5. Lock; leave the list, n - 1; unlock.
+ * Closer
+ *   1. Set CLOSING, or close(2).
+ *   2. Full fence [BS1].
+ *   3. n is not 0: lock; claim all waiters in the list; unlock; wake them.
  * Edges     [BS1] n <-> CLOSING, what is closed   sleeper's fence <-> closer's fence
- * Why nobody misses it   whichever fence comes first, the other side's step 3 sees what was done
- *           before it. Who was claimed before it parks does not park.
- * Rejected  a line for each number (who sleeps here wants to hear of all); a lock in every close.
+ * Why no sleeper misses it   Whichever fence comes first, step 3 of the other party sees what was
+ *           done before that fence. A sleeper that was claimed before it parks does not park.
+ * Rejected  A list for each number (a sleeper wants to hear of all closes); a lock in every close.
  * Tests     flow/net/test_accept.c, sim scenarios net_*, mutants beside-*.
  *
  * SPDX-License-Identifier: MIT
@@ -26,26 +32,28 @@
 #include "net/close_notify.h"
 
 #include "base/window.h"
-#include "net/poll.h"
+#include "net/desc.h"
 #include "wait/wait.h"
 
+#include "sched/ready.h"
+#include "sched/run/run.h"
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
 
 static struct {
-        struct lock      lock;          /* class beside */
-        struct list_node list;          /* l  struct beside */
+        struct lock      lock;          /* class close_notify */
+        struct list_node list;          /* l  struct close_waiter */
         w_atomic_u32     n;             /* a  [BS1] by the fence */
-        bool             ready;         /* l  the end of the run will be heard of */
+        bool             ready;         /* l  at_end is registered */
         struct run_end   at_end;
 } all = { .lock = W_LOCK_INIT(close_notify), .list = { &all.list, &all.list } };
 
-/* When the last thread of the run is gone: the frames of those who slept are, too. */
+/* Called when the last thread of the run is gone, and with them the frames of the sleepers. */
 static void forget_all(void)
 {
         w_list_init(&all.list);
-        w_store_rlx(&all.n, 0);                                   /* own word: nobody is left */
+        w_store_rlx(&all.n, 0);                                   /* own word: no thread is left */
         all.ready = false;
 }
 
@@ -108,9 +116,9 @@ static void unlock_nothing(void *arg)
 
 int w_close_notify_sleep(struct desc *d, int64_t until, bool (*try)(void *arg), void *arg)
 {
-        struct wait   w;
+        struct wait         w;
         struct close_waiter b;
-        int           rc = 0;
+        int                 rc = 0;
 
         w_wait_begin(&w, until, W_CANCELLABLE);
         w_close_notify_join(&b, &w.waiter);

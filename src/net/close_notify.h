@@ -1,4 +1,4 @@
-/* net/close_notify.h - those who use a descriptor and sleep, but not in its line.
+/* net/close_notify.h - sleeping while using a descriptor, but not in its wait queue.
  *
  * PROTOCOL close-notify stands in net/close_notify.c.
  *
@@ -12,26 +12,32 @@
 
 struct desc;
 
-/* In the frame of who waits. Key: i immutable   l the list's lock */
+/* In the sleeper's frame. Key: i immutable   l the list's lock */
 struct close_waiter {
         struct list_node link;          /* l */
         struct waiter   *waiter;        /* i */
 };
 
-/* What a waiter is told: to look again. */
+/* The verdict of a sleeper that must look again. */
 enum { W_CLOSE_NOTIFIED = W_VERDICT_OTHER };
 
-/* From join to leave w is claimed by whatever weft_close begins or ends; it is not sole. Who looks
- * after the join whether its descriptor is being closed, and then parks, misses nothing. */
+/* Between join and leave every weft_close that begins or ends claims w; w is not sole. A sleeper
+ * that checks after the join whether its descriptor is being closed, and then parks, misses no
+ * close. */
 void w_close_notify_join(struct close_waiter *b, struct waiter *w);
 void w_close_notify_leave(struct close_waiter *b);
 
-/* A weft_close has begun, or a descriptor is closed. */
+/* Wakes all sleepers. To be called after a weft_close has begun, and after a close(2). */
 void w_close_notify_wake(void);
 
-/* Waits until then, or until somebody calls w_close_notify_wake: 0. -EBADF: d is being closed;
- * -ETIMEDOUT and the like. try, unless it is NULL, is called once nothing can be missed any more;
- * true: there is no need to wait. May switch: yes. */
+/* Sleeps until the time `until`, or until the next w_close_notify_wake. try, unless it is NULL, is
+ * called when no close can be missed any more; if it returns true there is no need to sleep.
+ *
+ * Returns
+ *   0         the time has come, a descriptor was closed, or try returned true
+ *   -EBADF    d is being closed
+ *   -ETIMEDOUT, -ECANCELED, -ESHUTDOWN
+ * May switch: yes. */
 W_MUST_CHECK int w_close_notify_sleep(struct desc *d, int64_t until, bool (*try)(void *arg),
                                       void *arg);
 

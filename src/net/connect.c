@@ -1,13 +1,12 @@
 /* net/connect.c - connecting a socket.
  *
- * Called by   user code; dial.
  * Protocols   cites poll (net/poll.c), close-notify (net/close_notify.c), offload (net/offload.c).
  *
- * A connect that is under way is asked again, once the poller says that something has happened. A
- * unix socket whose listener has a full queue cannot be waited for: it tries again after a pause. A
- * socket that blocks is connected by another thread; whoever asked for that may leave, and then the
- * socket is shut, so that the thread comes back. One that was just about to call connect(2) comes
- * back when the kernel gives up; until then the number stays in use.
+ * A connect in progress is asked again after the poller has reported an event. If the listener of a
+ * unix socket has a full queue, the poller cannot wait for room: the connect is tried again after a
+ * pause. A blocking socket is connected by another thread. If the caller leaves, it shuts the
+ * socket down, so that the thread returns. A thread that was just about to call connect(2) returns
+ * when the kernel gives up; the number stays in use until then.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,10 +24,10 @@
 
 enum {
         PAUSE_MIN_NS = 500000, PAUSE_MAX_NS = 50000000,
-        THREADS_MAX = 256,              /* that connect, of those that run goroutines */
+        THREADS_MAX = 256,              /* of the threads that run goroutines, may connect */
 };
 
-/* ---- Sockets that do not wait ---------------------------------------------------------------- */
+/* ---- Non-blocking sockets -------------------------------------------------------------------- */
 
 static bool is_under_way(int rc)
 {
@@ -57,7 +56,7 @@ int w_connect_finish(struct desc *d, int fd, const void *addr, uint32_t len, int
         return waited && rc == -EISCONN ? 0 : rc;
 }
 
-/* ---- Sockets that wait ----------------------------------------------------------------------- */
+/* ---- Blocking sockets ------------------------------------------------------------------------ */
 
 static void run_connect(union offload_job *m)
 {
@@ -73,7 +72,7 @@ static struct offload_kind connects = W_OFFLOAD_KIND(connects, .name = "connect"
                                                    .most = THREADS_MAX, .run = run_connect,
                                                    .drop = drop_connect);
 
-/* The thread uses the descriptor as long as it takes: it has begun with it, too. */
+/* The thread may outlive this call, so it has a use of the descriptor of its own. */
 static int connect_elsewhere(struct desc *d, int fd, const void *addr, uint32_t len)
 {
         union offload_job m = { .connect = { .fd = fd, .len = len } };
@@ -110,17 +109,13 @@ W_EXPORT int weft_connect(int fd, const struct sockaddr *sa, unsigned int len)
                 return -EFAULT;
         if (len > sizeof(((struct w_os_addr *)0)->bytes))
                 return -EINVAL;
-        if (!w_call_begin())
-                return -ESHUTDOWN;
-        W_ENTER();
-        int          rc = w_call_check();
-        struct desc *d = rc < 0 ? NULL : w_desc_begin(fd, &rc);
+        uint32_t     where;
+        int          rc;
+        struct desc *d = w_desc_call_begin(fd, &where, &rc);
 
-        if (d) {
-                rc = connect_on(d, fd, sa, len);
-                (void)w_desc_end(d, fd);
-        }
-        W_LEAVE();
-        w_call_end();
+        if (!d)
+                return rc;
+        rc = connect_on(d, fd, sa, len);
+        w_desc_call_end(d, fd, where);
         return rc;
 }

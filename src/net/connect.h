@@ -9,8 +9,8 @@
 
 struct desc;
 
-/* rc is what w_os_socket_connect has said of fd, which does not wait: sees it to its end. 0, or
- * -Exxx. Context: as w_poll_wait; may switch: yes. */
+/* Completes a connect of fd, a non-blocking socket; rc is the result of w_os_socket_connect.
+ * Returns 0, or -Exxx. Context: as w_poll_wait; may switch: yes. */
 W_MUST_CHECK int w_connect_finish(struct desc *d, int fd, const void *addr, uint32_t len, int rc);
 
 #endif

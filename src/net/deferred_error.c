@@ -1,33 +1,34 @@
-/* net/deferred_error.c - errors that came after something had been moved.
- *
- * Called by   io.
+/* net/deferred_error.c - errors after a partial transfer.
  *
  * PROTOCOL deferred-error
  *
- * Goal      a call that goes on until all is done and has moved bytes says how many, though it was
- *           then refused; the error, which a socket tells once, comes with the next call in that
- *           direction: once, and only if the number still leads to the socket that it came from.
- * Parties   timekeeper; taker; closer; other code, which may close(2) the number and open another
- *           file.
- * Words     of each number, under its lock: kept: directions in which there is one; deferred_error
- *           of each; deferred_of: the file they came from.
- * Keeper    is a user of the number.  1 asks the kernel which file it is; no socket: drops it
- *           2 lock; those of another file: dropped; puts its own in place of an older one; unlock
- * Taker     is a user of the number.  1 none is kept in its direction: goes on   2 asks which file
- *           it is   3 lock; takes it out; of another file: drops all; unlock
- * Closer    the last user after weft_close: drops all under the lock, before the number is free.
- * Why a look without the lock will do   who is called after the timekeeper has returned sees what
- *                                       it
- *           did; any other may as well have come before it.
- * Why which file   nobody hears of a close(2) by other code; the number's next file would be blamed
- *           for what the old one did.
- * Why sockets only   what is wrong with another file the next call finds out by itself: it is full,
- *           or hung up, or has no reader. And it may be opened again, and be well: it is the same
- *           file then, where each socket is another one.
- * Why messages   of a call that waits for all the kernel itself leaves the error in the socket.
- * Rejected  keeping what the arguments alone caused, -EBADF and -EAGAIN: the next call finds out by
- *           itself. So it does of scopes that have struck, and of what keeps it from waiting.
- *           Keeping it in the goroutine: another one may well make the next call.
+ * Goal      A call that goes on until all is done and then fails returns the number of bytes that
+ *           it moved. A socket reports its error only once, so the next call in that direction
+ *           returns it: once, and only if the number still belongs to the same socket.
+ * Parties   saver; taker; closer; other code, which may close(2) the number and open another file.
+ * Words     of each number, under its lock:
+ *             deferred         directions with a deferred error
+ *             deferred_error   the error of each
+ *             deferred_of      the file that they came from
+ * Saver     (a user of the number)
+ *   1. Ask the kernel which file it is. Not a socket: drop the error.
+ *   2. Lock; drop the errors of another file; store the error, in place of an older one; unlock.
+ * Taker     (a user of the number)
+ *   1. No error in its direction: done.
+ *   2. Ask the kernel which file it is.
+ *   3. Lock; take the error out, or drop all if they are of another file; unlock.
+ * Closer    (the last user after weft_close) Drop all under the lock, before the number is free.
+ * Why step 1 of the taker needs no lock   A call that begins after the saver has returned sees the
+ *           saver's store. Any other call may as well have come before the saver.
+ * Why which file   Weft does not learn of a close(2) by other code. The number's next file would
+ *           get the error of the old file.
+ * Why sockets only   The next call on another file finds the error itself: the file is full, or
+ *           hung up, or has no reader. Such a file may also be opened again and be well, and it is
+ *           the same file then, whereas each socket is a new file.
+ * Why messages too   After a partial MSG_WAITALL the kernel itself leaves the error in the socket.
+ * Rejected  Deferring errors that the arguments alone caused, -EBADF, -EAGAIN, a done scope, or an
+ *           error of the wait itself: the next call finds these itself. Keeping the error in the
+ *           goroutine: another goroutine may well make the next call.
  * Tests     flow/net/test_transfer.c, sim scenarios kept_*, mutants kept-*.
  *
  * SPDX-License-Identifier: MIT
@@ -61,7 +62,7 @@ void w_deferred_error_put(struct desc *d, int fd, uint32_t direction, int error)
         d->deferred_of[0] = file.device;
         d->deferred_of[1] = file.number;
         *error_at(d, direction) = error;
-        w_store_rlx(&d->deferred, deferred | direction);                 /* guarded by the lock */
+        w_store_rlx(&d->deferred, deferred | direction);          /* guarded by the lock */
         w_unlock(&d->lock);
 }
 
@@ -72,7 +73,7 @@ int w_deferred_error_take_slow(struct desc *d, int fd, uint32_t direction)
         bool             is_open = w_os_fd_ask(fd, &file) == 0;
 
         w_lock(&d->lock);
-        uint32_t deferred = w_load_rlx(&d->deferred);                    /* guarded by the lock */
+        uint32_t deferred = w_load_rlx(&d->deferred);             /* guarded by the lock */
 
         if (!is_open || !is_deferred_of(d, &file)) {
                 deferred = 0;
@@ -80,7 +81,7 @@ int w_deferred_error_take_slow(struct desc *d, int fd, uint32_t direction)
                 error = *error_at(d, direction);
                 deferred &= ~direction;
         }
-        w_store_rlx(&d->deferred, deferred);                             /* guarded by the lock */
+        w_store_rlx(&d->deferred, deferred);                      /* guarded by the lock */
         w_unlock(&d->lock);
         return error;
 }

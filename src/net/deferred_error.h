@@ -1,7 +1,7 @@
-/* net/deferred_error.h - errors that came after something had been moved.
+/* net/deferred_error.h - errors after a partial transfer.
  *
  * PROTOCOL deferred-error stands in net/deferred_error.c. The caller is a user of the number: see
- * net/poll.h.
+ * net/desc_ref.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,10 +10,10 @@
 
 #include "net/desc.h"
 
-/* For the next call in that direction (W_POLL_IN or W_POLL_OUT) on the file that fd leads to. */
+/* Saves the error for the next call in that direction (W_POLL_IN or W_POLL_OUT) on fd's file. */
 void w_deferred_error_put(struct desc *d, int fd, uint32_t direction, int error);
 
-/* The error that is kept for it, no longer; 0: none. */
+/* Takes the error that is saved for a call in that direction; 0: none. */
 int w_deferred_error_take_slow(struct desc *d, int fd, uint32_t direction);
 W_INLINE int w_deferred_error_take(struct desc *d, int fd, uint32_t direction)
 {

@@ -1,10 +1,7 @@
 /* net/desc.c - records of descriptors, found by number.
  *
- * Called by   poll, own.
- *
  * A table of two levels for every number that an int can hold. Its memory is mapped when a number
- * is first used, and stays until the run has ended: a record may be looked at by anyone at any
- * time.
+ * is first used, and stays until the run has ended. Any thread may read a record at any time.
  *
  * Edges     [DT1] a new leaf   publish: store-release -> find: load-acquire
  *
@@ -12,14 +9,13 @@
  */
 #include "net/desc.h"
 
+#include "base/tuning.h"
+#include "sched/run/run.h"
 #include "sched/sched.h"
 
 enum {
-#if defined(W_HOOKED)
-        LEAF_BITS = 3, TOP_BITS = 5,    /* an engine zeroes what it maps, each run */
-#else
-        LEAF_BITS = 10, TOP_BITS = 31 - LEAF_BITS,
-#endif
+        LEAF_BITS = W_TUNE_DESC_LEAF_BITS,
+        TOP_BITS = W_TUNE_DESC_TOP_BITS,
         N_IN_LEAF = 1 << LEAF_BITS,
         N_LEAVES = 1 << TOP_BITS,
 };
@@ -33,7 +29,7 @@ typedef W_ATOMIC(struct leaf *) leaf_ptr;
 
 static struct {
         struct lock    lock;            /* class descs */
-        W_ATOMIC(leaf_ptr *) top;       /* a  [DT1] NULL: no number was used yet */
+        W_ATOMIC(leaf_ptr *) top;       /* a  [DT1] NULL: no number has been used */
         struct leaf   *leaves;          /* l  all of them */
         struct run_end at_end;
 } table = { .lock = W_LOCK_INIT(descs) };
@@ -45,7 +41,7 @@ static size_t whole_pages(size_t bytes)
         return (bytes + page - 1) / page * page;
 }
 
-/* When the last thread of the run is gone. */
+/* Called when the last thread of the run is gone. */
 static void free_all(void)
 {
         for (struct leaf *leaf = table.leaves, *next; leaf; leaf = next) {
@@ -53,9 +49,9 @@ static void free_all(void)
                 w_os_vm_unmap(leaf, whole_pages(sizeof(*leaf)));
         }
         table.leaves = NULL;
-        w_os_vm_unmap(w_load_rlx(&table.top),                     /* own word: nobody is left */
+        w_os_vm_unmap(w_load_rlx(&table.top),                     /* own word: no thread is left */
                       whole_pages(N_LEAVES * sizeof(leaf_ptr)));
-        w_store_rlx(&table.top, NULL);                            /* own word: nobody is left */
+        w_store_rlx(&table.top, NULL);                            /* own word: no thread is left */
 }
 
 static leaf_ptr *get_top_locked(void)

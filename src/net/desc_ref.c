@@ -1,9 +1,9 @@
-/* net/desc_ref.c - numbers in use: each call begins and ends with one; the last one after
- * weft_close really closes it. And those that weft makes.
+/* net/desc_ref.c - numbers in use, and files that weft makes.
  *
- * Called by   io, fd, accept, connect, child, select (around every call); listen, dial, accept.
  * Protocols   cites poll (net/poll.c), poll-edge (net/poll_edge.c), close-notify
- *             (net/close_notify.c), kept (net/deferred_error.c).
+ *             (net/close_notify.c), deferred-error (net/deferred_error.c).
+ *
+ * Every call begins and ends a use of its number. The last end after weft_close really closes it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,6 +15,7 @@
 #include "sched/thread/netpoll.h"
 #include "sched/sched.h"
 
+#include "sched/ready.h"
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
@@ -38,11 +39,11 @@ struct desc *w_desc_begin(int fd, int *rc)
         return *rc < 0 ? NULL : d;
 }
 
-/* The number may lead to another file than before. */
+/* The number may belong to another file from now on. */
 static void forget_file_locked(struct desc *d)
 {
         w_store_rlx(&d->no_file, 0);                              /* hint */
-        w_store_rlx(&d->deferred, 0);                                 /* guarded by the lock */
+        w_store_rlx(&d->deferred, 0);                             /* guarded by the lock */
 }
 
 bool w_desc_is_file(struct desc *d, int fd)
@@ -56,8 +57,8 @@ bool w_desc_is_file(struct desc *d, int fd)
         return file.is_file;
 }
 
-/* All calls of weft's that come here may switch: whatever they are nested in, this one is outside
- * for a while. */
+/* Every call that comes here may switch. Whatever it is nested in, it is in user code during
+ * close(2). */
 int w_desc_close_file(int fd)
 {
         struct m *mp = w_m();
@@ -81,7 +82,7 @@ static W_NOINLINE int really_close(struct desc *d, int fd)
         W_ASSERT(w_list_empty(&d->waits) && d->reserved == 0);
         d->seq++;
         d->trying = 0;
-        w_store_rlx(&d->own, 0);                                  /* guarded by PL1 */
+        w_store_rlx(&d->edge, 0);                                 /* guarded by PL1 */
         forget_file_locked(d);
         if (d->known)
                 w_os_poller_forget(w_netpoll(&rc), fd);
@@ -119,25 +120,25 @@ bool w_desc_close(struct desc *d)
         return true;
 }
 
-/* ---- Files that weft has made ---------------------------------------------------------------- */
+/* ---- Files that weft makes ------------------------------------------------------------------- */
 
-static int begin_edge_locked(struct desc *d, struct w_os_poller *poller, int fd, uint32_t own)
+static int begin_edge_locked(struct desc *d, struct w_os_poller *poller, int fd, uint32_t edge)
 {
         d->seq++;
         int rc = w_os_poller_watch(poller, fd, d->seq);
 
-        if (rc == -EEXIST) {            /* somebody waited for it who meant an older file */
+        if (rc == -EEXIST) {            /* a waiter for an older file registered the number */
                 w_os_poller_forget(poller, fd);
                 rc = w_os_poller_watch(poller, fd, d->seq);
         }
         d->known = rc == 0;
         if (rc == 0)
-                w_edge_begin_locked(d, own);
+                w_edge_begin_locked(d, edge);
         return rc;
 }
 
-/* Whoever still waits under that number waits for a file that other code has closed. */
-static int take_up(int fd, uint32_t own)
+/* Waiters that are still in the queue of that number wait for a file that other code has closed. */
+static int take_up(int fd, uint32_t edge)
 {
         struct queue        woken = { 0 };
         int                 rc;
@@ -151,12 +152,12 @@ static int take_up(int fd, uint32_t own)
 
         w_poll_lose_locked(d, &woken);
         forget_file_locked(d);
-        w_store_rlx(&d->no_file, 1);                              /* hint: it can be waited for */
+        w_store_rlx(&d->no_file, 1);                              /* hint: the poller can wait */
         d->path = NULL;
-        rc = begin_edge_locked(d, poller, fd, own);
+        rc = begin_edge_locked(d, poller, fd, edge);
         w_unlock(&d->lock);
         w_ready_many(&woken);
-        w_unix_path_forget(path);            /* other code has closed a unix socket */
+        w_unix_path_forget(path);               /* of a unix socket that other code has closed */
         return rc;
 }
 
@@ -165,18 +166,13 @@ int w_desc_made(int fd)
         return take_up(fd, W_EDGE_MADE | (w_os_fd_is_tcp(fd) > 0 ? W_EDGE_TCP : 0u));
 }
 
-/* Of a listener that weft has made it has all that the others are asked and told. */
+/* A connection inherits the properties of a listener that weft made: no system call is needed. */
 int w_desc_accepted(struct desc *listener, int fd)
 {
-        uint32_t own = w_load_rlx(&listener->own);                /* guarded: a user, see poll */
+        uint32_t edge = w_load_rlx(&listener->edge);              /* guarded: see PROTOCOL poll */
 
-        if (own)
-                return take_up(fd, own);
+        if (edge)
+                return take_up(fd, edge);
         w_os_socket_no_delay(fd);
         return w_desc_made(fd);
-}
-
-bool w_desc_is_made(struct desc *d)
-{
-        return w_load_rlx(&d->own);                               /* guarded: a user, see poll */
 }

@@ -1,12 +1,10 @@
-/* net/dial.c - a connection to an address, to whichever of its addresses answers first.
+/* net/dial.c - a connection to the first address of a name that answers.
  *
- * Called by   user code.
- * Calls       resolve (what the address stands for), connect.
- *
- * One address is dialled by the caller. Of several each is dialled by a goroutine, in a scope of
- * the caller's: the next one begins once one has failed, or after a head start; the first
- * connection ends all others (RFC 8305, "happy eyeballs"). What they come to goes through a channel
- * that has room for all, so that a connection that comes too late is found there and closed.
+ * A single address is dialled by the caller. Of several addresses each is dialled by a goroutine,
+ * in a scope of the caller. The next attempt begins once an attempt has failed, or after a head
+ * start. The first connection ends all other attempts (RFC 8305, "happy eyeballs"). The results go
+ * through a channel that has room for all of them, so that a connection that comes too late is
+ * found there and closed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +20,7 @@
 
 enum {
         HEAD_START_NS = 250000000, HEAD_START_MIN_NS = 10000000,
-        SELF_ATTEMPTS = 3,              /* to get another port than the one dialled */
+        SELF_ATTEMPTS = 3,              /* to get a local port other than the dialled port */
 };
 
 /* ---- One address ----------------------------------------------------------------------------- */
@@ -54,7 +52,8 @@ static int dial_once(const struct w_os_addr *addr, enum w_os_kind kind)
         return rc;
 }
 
-/* A port that nobody listens at may be given to the very socket that looks for it: they meet. */
+/* If there is no listener, the kernel may choose the dialled port as the local port: the socket is
+ * then connected to itself. */
 static int dial_addr(const struct w_os_addr *addr, enum w_os_kind kind)
 {
         for (int i = 0; i < SELF_ATTEMPTS; i++) {
@@ -70,7 +69,7 @@ static int dial_addr(const struct w_os_addr *addr, enum w_os_kind kind)
 
 /* ---- Several --------------------------------------------------------------------------------- */
 
-/* Says less than any other error: there is no way to such addresses from here. */
+/* These say less than any other error: there is no route to such an address from here. */
 static bool is_no_way(int rc)
 {
         return rc == -ENETUNREACH || rc == -EHOSTUNREACH || rc == -EAFNOSUPPORT ||
@@ -83,15 +82,15 @@ static void note_error(int *first, int rc)
                 *first = rc;
 }
 
-/* In the frame of the caller, until the last attempt has ended. */
+/* In the caller's frame, until the last attempt has ended. */
 struct race {
         weft_scope    scope;
         weft_chan    *ends;             /* int: a descriptor, or -Exxx */
-        weft_mutex    mutex;            /* for: */
+        weft_mutex    mutex;            /* for as: */
         struct addrs *as;
-        uint32_t      n_left;           /* attempts that have not begun, */
-        uint32_t      n_running;        /* and those whose end was not heard of */
-        int           error;            /* the first that counts */
+        uint32_t      n_left;           /* attempts that have not begun */
+        uint32_t      n_running;        /* attempts without a result */
+        int           error;            /* the first error that counts */
 };
 
 static int attempt(void *arg)
@@ -122,7 +121,7 @@ static void begin_next(struct race *race)
                 note_error(&race->error, (int)id);
 }
 
-/* With little time left all get a share of it. */
+/* With little time left, all attempts get an equal share of it. */
 static int64_t head_start(const struct race *race)
 {
         struct scope *s = w_scope_current(w_g());
@@ -136,8 +135,8 @@ static int64_t head_start(const struct race *race)
                                          : share < HEAD_START_NS ? share : HEAD_START_NS;
 }
 
-/* 1: an attempt has ended, see *end; 0: it is time for the next one; -Exxx: the caller has to
- * leave. */
+/* Returns 1: an attempt has ended, with the result *end; 0: the next attempt is due; -Exxx: the
+ * caller must leave. */
 static int await_end(struct race *race, int *end)
 {
         weft_case cases[] = { WEFT_RECV(race->ends, end), WEFT_AFTER(head_start(race)) };
@@ -146,7 +145,7 @@ static int await_end(struct race *race, int *end)
         return i < 0 ? i : i == 0;
 }
 
-/* A descriptor, or -Exxx. Attempts may still be running. */
+/* Returns a descriptor, or -Exxx. Attempts may still be running. */
 static int run_race(struct race *race)
 {
         while (race->n_left || race->n_running) {
@@ -168,7 +167,7 @@ static int run_race(struct race *race)
         return rc < 0 ? rc : race->error;
 }
 
-/* Connections that came too late. */
+/* Closes the connections that came too late. */
 static void close_others(struct race *race)
 {
         int end;
@@ -197,7 +196,7 @@ static int dial_race(struct addrs *as, uint32_t n)
         return rc;
 }
 
-/* One after the other. */
+/* Dials one address after the other. */
 static int dial_in_order(struct addrs *as, enum w_os_kind kind)
 {
         struct w_os_addr addr;

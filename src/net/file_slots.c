@@ -1,28 +1,31 @@
-/* net/file_slots.c - how many goroutines are busy with files at once.
+/* net/file_slots.c - a limit on the goroutines that use files at the same time.
  *
- * Called by   io.
  * Protocols   owns file-slots; cites wake (wait/wake.c).
  *
- * A regular file cannot be waited for, so whoever uses one blocks a thread. Thousands who do so
- * would be thousands of threads; hence there are so many places (file_threads in weft_config), and
- * a line for the others.
+ * The poller cannot wait for a regular file, so a goroutine that uses a file blocks a thread.
+ * Thousands of such goroutines would be thousands of threads. Hence there are slots, file_threads
+ * of them (weft_config), and a wait queue.
  *
  * PROTOCOL file-slots
  *
- * Goal      at most so many goroutines are in; who waits longest is next; no place is lost to one
- *           whose wait is ended by a scope.
- * Parties   those who enter and leave; scopes, timers.
- * Words     under the lock: n_in; waits (FIFO), empty unless all places are taken.
- * Enter     1 lock; a place is free: n_in + 1; unlock   2 else into waits; parks, the commit
- *           unlocks   3 woken: it has the place of who left. Woken by something else: lock, out of
- *           waits, unlock
- * Leave     lock; takes the first out of waits and claims it; lost: the next. Claimed: n_in stays,
- *           the place is handed over; unlock; wakes it. Nobody: n_in - 1; unlock
- * Why no place is lost   the claim decides whether the waiter has it or was told otherwise.
- * At the end of the run goroutines may be left in waits, and threads in files: both never come
- *           back, so the next run begins anew.
- * Rejected  a place for threads that are not weft's, and for goroutines within a blocking region of
- *           their own: they block no thread that is not blocked already, and may not wait there.
+ * Goal      At most file_threads goroutines have a slot. The longest wait is served first. No slot
+ *           is lost if a scope ends the wait of a waiter.
+ * Parties   goroutines that enter and leave; scopes; timers.
+ * Words     under the lock: n_in, the slots in use; waits (FIFO), empty unless all are in use.
+ * Enter
+ *   1. Lock. A slot is free: n_in + 1; unlock; done.
+ *   2. Else enter waits; park, the commit unlocks.
+ *   3. Woken by a leave: it has the slot of the goroutine that left.
+ *      Woken by anything else: lock, leave waits, unlock.
+ * Leave
+ *   1. Lock. Take the first out of waits and claim it; lost: take the next.
+ *   2. Claimed: n_in stays, the slot is handed over; unlock; wake the waiter.
+ *      No waiter: n_in - 1; unlock.
+ * Why no slot is lost   The claim decides whether the waiter has the slot or another verdict.
+ * End of the run   Goroutines may be left in waits, and threads in files. Neither returns, so the
+ *           next run begins with all slots free.
+ * Rejected  A slot for foreign threads, and for goroutines in a blocking region of their own: they
+ *           block no further thread, and must not wait there.
  * Tests     flow/net/test_files.c, sim scenarios files_*, mutants files-*.
  *
  * SPDX-License-Identifier: MIT
@@ -30,9 +33,11 @@
 #include "net/file_slots.h"
 
 #include "base/window.h"
+#include "sched/run/run.h"
+#include "sched/sched.h"
 #include "wait/wait.h"
 
-/* In the frame of who waits. */
+/* In the waiter's frame. */
 struct file_wait {
         struct list_node link;          /* under the lock */
         struct waiter   *waiter;
@@ -42,11 +47,11 @@ static struct {
         struct lock      lock;          /* class files */
         uint32_t         n_in;          /* l */
         struct list_node waits;         /* l  struct file_wait */
-        bool             begun;         /* l  in this run */
+        bool             begun;         /* l  initialised in this run */
         struct run_end   at_end;
 } files = { .lock = W_LOCK_INIT(files) };
 
-/* When the last thread of the run is gone. */
+/* Called when the last thread of the run is gone. */
 static void forget_all(void)
 {
         files.begun = false;
@@ -76,8 +81,8 @@ bool w_file_slots_counts(void)
         return mp && mp->curg && mp->n_regions == 0;
 }
 
-/* With the lock, which the commit releases. */
-static int wait_turn(struct wait *w)
+/* Called with the lock, which the commit releases. */
+static int wait_for_slot(struct wait *w)
 {
         struct file_wait fw = { .waiter = &w->waiter };
 
@@ -94,7 +99,7 @@ static int wait_turn(struct wait *w)
         return w_wait_error(w, verdict);
 }
 
-static bool take_entry_locked(void)
+static bool take_slot_locked(void)
 {
         begin_locked();
         if (files.n_in >= (uint32_t)w_sched.config.file_threads)
@@ -109,17 +114,17 @@ int w_file_slots_enter(void)
         int         rc = 0;
 
         w_lock(&files.lock);
-        bool has_place = take_entry_locked();
+        bool has_slot = take_slot_locked();
 
         w_unlock(&files.lock);
-        if (has_place)
+        if (has_slot)
                 return 0;
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
         w_lock(&files.lock);
-        if (take_entry_locked())
+        if (take_slot_locked())
                 w_unlock(&files.lock);
         else
-                rc = wait_turn(&w);
+                rc = wait_for_slot(&w);
         w_wait_end(&w);
         return rc;
 }

@@ -1,4 +1,4 @@
-/* net/file_slots.h - how many goroutines are busy with files at once.
+/* net/file_slots.h - a limit on the goroutines that use files at the same time.
  *
  * PROTOCOL file-slots stands in net/file_slots.c.
  *
@@ -11,11 +11,12 @@
 
 #include <stdbool.h>
 
-/* False: the caller blocks no thread but its own, or has said already that it blocks one. */
+/* Does the caller need a slot? False for a foreign thread, and in a blocking region of the
+ * caller: these block no further thread. */
 bool w_file_slots_counts(void);
 
-/* Waits for its turn: 0, and w_file_slots_leave is called later; -ETIMEDOUT, -ECANCELED. Context: a
- * goroutine for which w_file_slots_counts; no lock held; may switch: yes. */
+/* Waits for a slot. Returns 0, and the caller must call w_file_slots_leave; -ETIMEDOUT, -ECANCELED.
+ * Context: a goroutine for which w_file_slots_counts; no lock held; may switch: yes. */
 W_MUST_CHECK int w_file_slots_enter(void);
 void w_file_slots_leave(void);
 

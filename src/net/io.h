@@ -1,6 +1,6 @@
-/* net/io.h - one call on a descriptor: tried, waited for, made in a blocking region.
+/* net/io.h - one call on a descriptor: tried, waited for, or made in a blocking region.
  *
- * A call is a small function that is tried, with what it needs around its struct io:
+ * A call is a small function for one attempt, and a record around struct io with what it needs:
  *
  *   static intptr_t read_it(struct io *io, enum io_how how);
  *   struct transfer t = { .io = { .fd = fd, .events = W_POLL_IN, .call = read_it }, ... };
@@ -14,43 +14,43 @@
 #include "net/poll.h"
 
 enum io_how {
-        W_IO_TRY,               /* does not wait: -EAGAIN: it would have to; -EOPNOTSUPP: it cannot
-                                 * be done without */
-        W_IO_BLOCKING,              /* waits as long as it takes; only after -EOPNOTSUPP, or where a
-                                 * file cannot be waited for */
+        W_IO_TRY,               /* does not block. -EAGAIN: it would have to block; -EOPNOTSUPP:
+                                 * this file has no call that does not block */
+        W_IO_BLOCKING,          /* blocks as long as it takes; only after -EOPNOTSUPP, or for a file
+                                 * that the poller cannot wait for */
 };
 
-/* Key: c the caller's, set before the call   e the engine's own, 0 at first */
+/* Key: c the caller's, set before the call   e private to io.c, 0 at first */
 struct io {
         int       fd;           /* c */
         uint32_t  events;       /* c  what it waits for: W_POLL_IN or W_POLL_OUT */
-        bool      nowait;       /* c  -EAGAIN rather than a wait */
-        bool      never_waits;  /* c  for it asks for nothing, or at a place in a file */
-        bool      is_long;      /* c  so much that to copy it from a file takes a region */
-        bool      is_addressed; /* c  it sends to somebody who may have no room, though fd has */
-        bool      defers_error;        /* c  an error behind bytes is for the next call: see kept */
-        /* c  One attempt: how much it moved, or any other number >= 0; -Exxx */
+        bool      nowait;       /* c  return -EAGAIN instead of waiting */
+        bool      never_waits;  /* c  it moves nothing, or at an offset in a file */
+        bool      is_long;      /* c  copying so much from a file needs a blocking region */
+        bool      is_addressed; /* c  it sends to a receiver that may have no room when fd has */
+        bool      defers_error; /* c  an error after some bytes is for the next call */
+        /* c  One attempt: the number of bytes moved, or another number >= 0; -Exxx */
         intptr_t (*call)(struct io *io, enum io_how how);
-        /* c  After an attempt that has moved something: true: there is more to do. NULL: no */
+        /* c  After an attempt that moved something. True: there is more to do. NULL: never */
         bool     (*more)(struct io *io, size_t moved);
         struct desc *d;         /* e */
-        uint32_t  where;         /* e  what w_enter said */
+        uint32_t  where;        /* e  the result of w_enter */
         bool      is_file;      /* e  known to be a regular file or the like */
-        bool      woken;        /* e  it has waited, and is the one who tries */
-        bool      holds;        /* e  see w_desc_reserve */
-        bool      drained;          /* c  an attempt has taken all that was there, and can tell */
+        bool      woken;        /* e  it was woken to try, and must pass the descriptor on */
+        bool      reserved;     /* e  see w_poll_reserve */
+        bool      drained;      /* c  set by an attempt that took all there was, and can tell */
         bool      gave_up;      /* e  the last error is of the wait, not of an attempt */
-        int64_t   pause;        /* e  the next one, if it was told in vain; 0: it goes on waiting */
+        int64_t   pause;        /* e  before the next try, after a wakeup in vain; 0: wait on */
 };
 
-/* Begins, makes the call until there is no more to do, and ends: how much it has moved, or the
- * error if it has moved nothing. With `keeps` a later one is kept, see PROTOCOL deferred-error
- * (net/deferred_error.c). Cancellable. Context: any thread, not inside; may switch: yes. */
+/* Makes the call until there is no more to do. Returns the number of bytes moved, or the error if
+ * it moved nothing. A later error is kept for the next call if defers_error is set: see PROTOCOL
+ * deferred-error (net/deferred_error.c). Cancellable. Context: any thread, in user code; may
+ * switch: yes. */
 W_MUST_CHECK intptr_t w_io_run(struct io *io);
 
-/* For calls, and what comes after them: is this a regular file or the like? A TCP socket that weft
- * has made? */
+/* Is this a regular file or the like, for which a thread waits, not the poller? For the functions
+ * `call` and `more`. */
 bool w_io_is_file(struct io *io);
-bool w_io_is_tcp(struct io *io);
 
 #endif

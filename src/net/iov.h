@@ -1,7 +1,7 @@
-/* net/iov.h - several pieces of memory, done up to some byte.
+/* net/iov.h - an array of buffers, of which some bytes are done.
  *
- * The rest of a piece that is partly done is handed to the kernel alone, and the whole ones after
- * it next time: so the caller's array is neither copied nor changed.
+ * The rest of a buffer that is partly done is passed to the kernel alone; the whole buffers after
+ * it follow in the next call. The caller's array is neither copied nor changed.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,19 +9,19 @@
 #define W_NET_IOV_H
 
 #include "base/compiler.h"
-#include "os/socket.h"
+#include "os/socket_types.h"
 
 #include <stdbool.h>
 
-struct pieces {
-        const struct iovec *v;          /* from the first that is not done */
+struct iov_iter {
+        const struct iovec *v;          /* from the first buffer that is not done */
         size_t              n;
-        size_t              skip;       /* of the first */
-        struct iovec        rest;       /* of the first, if it is partly done */
+        size_t              skip;       /* bytes of the first buffer that are done */
+        struct iovec        rest;       /* of the first buffer, if it is partly done */
 };
 
-/* What comes next: so many at *v. */
-static inline size_t w_pieces_next(struct pieces *p, const struct iovec **v)
+/* Sets *v to the buffers of the next call, and returns their number. */
+static inline size_t w_iov_next(struct iov_iter *p, const struct iovec **v)
 {
         *v = p->v;
         if (W_LIKELY(!p->skip))
@@ -31,8 +31,8 @@ static inline size_t w_pieces_next(struct pieces *p, const struct iovec **v)
         return 1;
 }
 
-/* So many bytes are done. True: there are more. */
-static inline bool w_pieces_advance(struct pieces *p, size_t bytes)
+/* Marks that many bytes as done. True: there are more. */
+static inline bool w_iov_advance(struct iov_iter *p, size_t bytes)
 {
         p->skip += bytes;
         while (p->n > 0 && p->skip >= p->v->iov_len) {

@@ -1,7 +1,4 @@
-/* net/listen.c - sockets that others connect to, or send packets to.
- *
- * Called by   user code.
- * Calls       resolve (what the address stands for), path (the file of a unix socket).
+/* net/listen.c - sockets that peers connect to, or send packets to.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +11,7 @@
 
 #include <errno.h>      /* -Exxx */
 
-/* On a socket that nobody else knows. */
+/* fd is a new socket that no other code knows. */
 static int take_address(int fd, const struct w_os_addr *addr, const struct net *net, bool both,
                         struct unix_path *path)
 {
@@ -29,7 +26,7 @@ static int take_address(int fd, const struct w_os_addr *addr, const struct net *
         return rc < 0 ? rc : w_desc_made(fd);
 }
 
-/* both: IPv4 too, if it is an IPv6 address that means any. */
+/* both: if addr is the IPv6 wildcard, listen for IPv4 as well. */
 static int listen_on(const struct w_os_addr *addr, const struct net *net, bool both)
 {
         struct unix_path *path = net->is_unix ? w_unix_path_new() : NULL;
@@ -47,15 +44,16 @@ static int listen_on(const struct w_os_addr *addr, const struct net *net, bool b
         return fd;
 }
 
-/* Is it for want of IPv6? */
+/* Did it fail because there is no IPv6? */
 static bool is_missing(int rc)
 {
         return rc == -EAFNOSUPPORT || rc == -EADDRNOTAVAIL || rc == -EPROTONOSUPPORT ||
                rc == -ENOPROTOOPT;
 }
 
-/* What stands for any address is one socket for both, and the second, IPv4, only in its place. Of
- * the addresses of a name the first that can be had; if none can, the first error. */
+/* A wildcard is one socket for both families; its second address, IPv4, is used only if there is no
+ * IPv6. Of the addresses of a name the first that works is used; if none works, the first error is
+ * returned. */
 static int listen_first(struct addrs *as, const struct net *net)
 {
         struct w_os_addr addr;

@@ -1,16 +1,15 @@
-/* net/message.c - messages: bytes with an address, and with what comes along.
+/* net/message.c - messages: bytes with an address and ancillary data.
  *
- * Called by   user code.
  * Protocols   cites deferred-error (net/deferred_error.c).
  *
- * The kernel is always asked not to wait. What a blocking socket would do beyond one such call is
- * done here: to send all that a stream is given, and to fill the buffers if that is asked for.
+ * The kernel is always asked not to block. What a blocking socket does beyond one such call is done
+ * here: sending all bytes of a stream, and filling the buffers if the caller asks for that.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "net/io.h"
 #include "net/iov.h"
-#include "os/socket.h"
+#include "os/socket_types.h"
 
 #include "weft.h"
 
@@ -18,13 +17,13 @@
 
 struct message {
         struct io            io;
-        struct msghdr       *in;        /* the caller's; NULL: it sends */
+        struct msghdr       *in;        /* the caller's message; NULL: it sends */
         const struct msghdr *out;
-        struct pieces        pieces;
+        struct iov_iter      iov;
         int                  flags;
-        bool                 begun;     /* something was moved */
-        bool                 is_stream; /* known once it matters */
-        size_t               room;      /* for what comes along */
+        bool                 begun;     /* some bytes were moved */
+        bool                 is_stream; /* set once it matters */
+        size_t               room;      /* for ancillary data */
 };
 
 static struct message *message_of(struct io *io)
@@ -34,7 +33,7 @@ static struct message *message_of(struct io *io)
 
 /* ---- Receiving ------------------------------------------------------------------------------- */
 
-/* The rest of the buffers; what comes along with it is the caller's as well. */
+/* Receives into the rest of the buffers; ancillary data goes to the caller as well. */
 static intptr_t recv_rest(struct message *m)
 {
         struct msghdr       msg = *m->in;
@@ -43,7 +42,7 @@ static intptr_t recv_rest(struct message *m)
         msg.msg_name = NULL;
         msg.msg_namelen = 0;
         msg.msg_controllen = m->room;
-        msg.msg_iovlen = w_pieces_next(&m->pieces, &v);
+        msg.msg_iovlen = w_iov_next(&m->iov, &v);
         msg.msg_iov = (struct iovec *)(uintptr_t)v;
         intptr_t rc = w_os_fd_recv(m->io.fd, &msg, m->flags);
 
@@ -69,7 +68,7 @@ static bool is_stream(struct message *m)
         return m->is_stream;
 }
 
-/* Behind something that came along the kernel ends a read too: it belongs to these bytes. */
+/* Stops after ancillary data, as the kernel does: that data belongs to these bytes. */
 static bool recv_more(struct io *io, size_t moved)
 {
         struct message *m = message_of(io);
@@ -78,7 +77,7 @@ static bool recv_more(struct io *io, size_t moved)
                 return false;
         if (m->in->msg_controllen > 0 || m->in->msg_flags & (MSG_CTRUNC | MSG_EOR))
                 return false;
-        if (!w_pieces_advance(&m->pieces, moved) || !is_stream(m))
+        if (!w_iov_advance(&m->iov, moved) || !is_stream(m))
                 return false;
         m->begun = true;
         return true;
@@ -89,10 +88,10 @@ static intptr_t run_recv(int fd, struct msghdr *msg, int flags)
         struct message m = {
                 .io = { .fd = fd, .events = W_POLL_IN, .call = recv_it, .more = recv_more,
                         .defers_error = true,
-                        /* what these ask for is there or not */
+                        /* these ask for data that is there or not */
                         .nowait = flags & (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB) },
                 .in = msg,
-                .pieces = { .v = msg->msg_iov, .n = msg->msg_iovlen },
+                .iov = { .v = msg->msg_iov, .n = msg->msg_iovlen },
                 .flags = flags,
                 .room = msg->msg_controllen,
         };
@@ -102,13 +101,13 @@ static intptr_t run_recv(int fd, struct msghdr *msg, int flags)
 
 /* ---- Sending --------------------------------------------------------------------------------- */
 
-/* What goes along has gone with the first byte. */
+/* Ancillary data and the address went with the first byte. */
 static intptr_t send_rest(struct message *m)
 {
         struct msghdr       msg = { 0 };
         const struct iovec *v;
 
-        msg.msg_iovlen = w_pieces_next(&m->pieces, &v);
+        msg.msg_iovlen = w_iov_next(&m->iov, &v);
         msg.msg_iov = (struct iovec *)(uintptr_t)v;
         return w_os_fd_send(m->io.fd, &msg, m->flags & ~MSG_FASTOPEN);
 }
@@ -121,13 +120,13 @@ static intptr_t send_it(struct io *io, enum io_how how)
         return m->begun ? send_rest(m) : w_os_fd_send(io->fd, m->out, m->flags);
 }
 
-/* Only streams take a part. */
+/* Only a stream sends a part of a message. */
 static bool send_more(struct io *io, size_t moved)
 {
         struct message *m = message_of(io);
 
         m->begun = true;
-        return w_pieces_advance(&m->pieces, moved) && !io->nowait;
+        return w_iov_advance(&m->iov, moved) && !io->nowait;
 }
 
 static intptr_t run_send(int fd, const struct msghdr *msg, int flags)
@@ -137,7 +136,7 @@ static intptr_t run_send(int fd, const struct msghdr *msg, int flags)
                         .nowait = flags & MSG_DONTWAIT, .defers_error = true,
                         .is_addressed = msg->msg_namelen > 0 },
                 .out = msg,
-                .pieces = { .v = msg->msg_iov, .n = msg->msg_iovlen },
+                .iov = { .v = msg->msg_iov, .n = msg->msg_iovlen },
                 .flags = flags,
         };
 

@@ -1,38 +1,44 @@
-/* net/offload.c - a call that blocks its thread, made by a goroutine of its own for somebody who
- * may leave before it ends.
+/* net/offload.c - a call that blocks its thread, made by a worker goroutine for a caller that may
+ * leave before it ends.
  *
- * Called by   resolve (names), connect (sockets that block).
  * Protocols   owns offload; cites wake (wait/wake.c), close-notify (net/close_notify.c).
  *
  * PROTOCOL offload
  *
- * Goal      what the call comes to goes to who asked for it, or is dropped if that one has left:
- *           one of the two, once. At most so many of a kind run at the same time; the others wait
- *           in order, and none does while a runner could be had.
- * Parties   asker, runner (a goroutine).
- * Words     under errands.lock: of each kind the queue and n_workers; of each errand its state:
- *           queued, runs, is done; left: the asker has; waiter: it sleeps.
- * Asker     1 lock; a record with a copy of what is asked, into the queue; fewer runners than may
- *           be: n_workers + 1; unlock   2 starts one if so; cannot: lock; n_workers - 1; the last
- *           one: all in the queue are done, with that error; unlock   3 lock; not done: parks, the
- *           commit unlocks   4 lock; done: takes what came of it, frees the record. Queued: out of
- *           the queue, free. Runs: left; unlock
- * Runner    1 lock; the first of the queue runs, copies it to its own frame; none: n_workers - 1,
- *           unlock, ends; unlock   2 the call, in a blocking region on the thread's stack
- *           3 lock; left: frees the record, drops. Else: copies back, done, claims the waiter;
- *           unlock; wakes; again from 1
- * Edges     [ER1] what the call came to   runner, in its frame: done store-release -> the end of
+ * Goal      The result of the call goes to the caller, or is dropped if the caller has left: one of
+ *           the two, once. At most `most` calls of a kind run at the same time. Other callers wait
+ *           in order, and no caller waits while a worker is available.
+ * Parties   caller; worker (a goroutine).
+ * Words     under offloads.lock: of each kind the queue and n_workers; of each offload
+ *             state    QUEUED, RUNS or DONE
+ *             left     the caller has left
+ *             waiter   the caller sleeps
+ * Caller
+ *   1. Lock; a record with a copy of the job, into the queue. Fewer workers than `most`:
+ *      n_workers + 1. Unlock.
+ *   2. If it counted a worker, start it. If that fails: lock; n_workers - 1; no worker is left: all
+ *      of the queue are DONE, with that error; unlock.
+ *   3. Lock; not DONE: park, the commit unlocks.
+ *   4. Lock. DONE: take the result, free the record. QUEUED: leave the queue, free the record.
+ *      RUNS: set left. Unlock.
+ * Worker
+ *   1. Lock. The queue is empty: n_workers - 1, unlock, end. Else the first record RUNS; copy the
+ *      job to the worker's frame; unlock.
+ *   2. Make the call, in a blocking region on the thread's stack.
+ *   3. Lock. left: free the record, unlock, drop the result. Else copy the result back, DONE, claim
+ *      the waiter, unlock, wake it. Go to 1.
+ * Edges     [ER1] the result of the call   worker, in its frame: done store-release -> the end of
  *                 the run: done load-acquire
- * Why one of the two   `left` and `done` are set under the lock, by whoever comes first; the other
- *           finds it. Whom a scope has struck finds it done, and drops what came of it.
- * Why nobody waits in vain   whoever comes into the queue finds all runners there may be, or starts
- *           one. A runner ends only while the queue is empty, under the lock.
- * Why a copy   the run may end while the call goes on: its thread is left behind, and may touch
- *           nothing but its stack (sched/run/abandon.c). If it comes back in time its goroutine is
- *           dropped all the same: the end of the run looks into its frame, and frees what it has
- *           found.
- * Rejected  a semaphore before the call (those who have left would stand in line; a permit would be
- *           lost with a run that ends); calling on the asker's thread (nobody could end that).
+ * Why one of the two   `left` and DONE are set under the lock; the party that comes second finds
+ *           the other's. A caller in a done scope may find DONE, and drops the result.
+ * Why no caller waits in vain   A caller that enters the queue finds `most` workers, or starts one.
+ *           A worker ends only while the queue is empty, under the lock.
+ * Why a copy   The run may end during the call. Its thread stays behind then, and may touch nothing
+ *           but its stack (sched/run/abandon.c). If the thread returns in time its goroutine is
+ *           dropped all the same: the end of the run reads its frame, and frees the result.
+ * Rejected  A semaphore before the call (callers that have left would stay in its queue; a permit
+ *           would be lost with a run that ends); the call on the caller's thread (nothing could end
+ *           that call).
  * Tests     flow/net/test_resolve.c, flow/net/test_connect.c, sim scenarios net_lookup*, mutants
  *           errand-*.
  *
@@ -43,50 +49,53 @@
 #include "base/assert.h"
 #include "base/window.h"
 #include "net/close_notify.h"
+#include "net/desc.h"
 #include "net/poll.h"
 #include "wait/wait.h"
 
+#include "sched/ready.h"
+#include "sched/run/run.h"
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
 
-enum { WORKER_STACK = 32768 };  /* the call itself is made on a thread's */
+enum { WORKER_STACK = 32768 };  /* the call itself uses a thread's stack */
 
 enum state { QUEUED, RUNS, DONE };
 
-/* In the frame of a runner. */
+/* In the frame of a worker. */
 struct work {
         struct offload_kind *kind;
-        union offload_job job;
-        w_atomic_u32        done;       /* a  [ER1] */
+        union offload_job    job;
+        w_atomic_u32         done;      /* a  [ER1] */
 };
 
-/* Key: l errands.lock   i immutable */
-struct errand {
+/* Key: l offloads.lock   i immutable */
+struct offload {
         struct queue_node    free;      /* l */
-        struct list_node     link;      /* l  in its kind's queue, or in errands.others */
-        struct offload_kind  *kind;      /* i */
+        struct list_node     link;      /* l  in its kind's queue, or in offloads.others */
+        struct offload_kind *kind;      /* i */
         enum state           state;     /* l */
-        bool                 left;      /* l  nobody waits for it any more */
-        int                  rc;        /* l  once it is done: 0, or it could not be run */
+        bool                 left;      /* l  the caller has left */
+        int                  rc;        /* l  once it is DONE: 0, or why it could not run */
         struct waiter       *waiter;    /* l  NULL: not asleep */
         struct work         *work;      /* l  while it runs */
-        union offload_job  job;    /* l */
+        union offload_job    job;       /* l */
 };
 
 static struct {
-        struct lock         lock;       /* class errands */
-        bool                ready;      /* l */
-        struct records      pool;       /* l */
-        struct list_node    others;     /* l  struct errand: run, or are not fetched yet */
-        struct offload_kind *kinds;      /* l  of this run */
-        struct run_end      at_end;
+        struct lock          lock;      /* class offloads */
+        bool                 ready;     /* l */
+        struct records       pool;      /* l */
+        struct list_node     others;    /* l  struct offload: RUNS or DONE */
+        struct offload_kind *kinds;     /* l  of this run */
+        struct run_end       at_end;
 } offloads = { .lock = W_LOCK_INIT(offloads) };
 
 /* ---- Records --------------------------------------------------------------------------------- */
 
-/* What was found, and will be fetched by nobody. */
-static void free_found(struct errand *e)
+/* Frees a result that no caller will take. */
+static void free_found(struct offload *e)
 {
         if (!e->kind->free)
                 return;
@@ -96,11 +105,11 @@ static void free_found(struct errand *e)
                 e->kind->free(&e->work->job);
 }
 
-/* When the last thread of the run is gone, or has been left behind. Stacks are still there. */
+/* Called when the last thread of the run is gone, or stays behind. The stacks still exist. */
 static void free_all(void)
 {
         W_LIST_EACH(n, &offloads.others)
-                free_found(W_CONTAINER_OF(n, struct errand, link));
+                free_found(W_CONTAINER_OF(n, struct offload, link));
         for (struct offload_kind *kind = offloads.kinds; kind; kind = kind->next) {
                 w_list_init(&kind->queue);
                 kind->n_workers = 0;
@@ -114,7 +123,7 @@ static void free_all(void)
 static void get_ready_locked(struct offload_kind *kind)
 {
         if (!offloads.ready) {
-                w_records_init(&offloads.pool, sizeof(struct errand));
+                w_records_init(&offloads.pool, sizeof(struct offload));
                 w_list_init(&offloads.others);
                 offloads.at_end.free = free_all;
                 w_run_at_end(&offloads.at_end);
@@ -127,10 +136,10 @@ static void get_ready_locked(struct offload_kind *kind)
         }
 }
 
-static struct errand *new_locked(struct offload_kind *kind, const union offload_job *job)
+static struct offload *new_locked(struct offload_kind *kind, const union offload_job *job)
 {
         get_ready_locked(kind);
-        struct errand *e = w_records_get(&offloads.pool);
+        struct offload *e = w_records_get(&offloads.pool);
 
         if (!e)
                 return NULL;
@@ -145,14 +154,14 @@ static struct errand *new_locked(struct offload_kind *kind, const union offload_
         return e;
 }
 
-static void free_locked(struct errand *e)
+static void free_locked(struct offload *e)
 {
         w_list_unlink(&e->link);
         w_records_put(&offloads.pool, e);
 }
 
-/* The asker finds it so, and goes on. */
-static void finish_locked(struct errand *e, int rc, struct queue *woken)
+/* The caller will find it DONE. */
+static void finish_locked(struct offload *e, int rc, struct queue *woken)
 {
         W_ASSERT(e->state != DONE && !e->left);
         e->state = DONE;
@@ -164,15 +173,15 @@ static void finish_locked(struct errand *e, int rc, struct queue *woken)
         e->waiter = NULL;
 }
 
-/* ---- The runner ------------------------------------------------------------------------------ */
+/* ---- The worker ------------------------------------------------------------------------------ */
 
-/* NULL: there is nothing to do, and the caller ends. */
-static struct errand *take_first(struct work *work)
+/* NULL: there is no job, and the worker must end. */
+static struct offload *take_first(struct work *work)
 {
         W_ENTER();
         w_lock(&offloads.lock);
         struct list_node *n = w_list_pop_front(&work->kind->queue);
-        struct errand    *e = n ? W_CONTAINER_OF(n, struct errand, link) : NULL;
+        struct offload   *e = n ? W_CONTAINER_OF(n, struct offload, link) : NULL;
 
         if (e) {
                 e->state = RUNS;
@@ -188,7 +197,7 @@ static struct errand *take_first(struct work *work)
         return e;
 }
 
-static void give_back(struct errand *e, struct work *work)
+static void give_back(struct offload *e, struct work *work)
 {
         struct queue woken = { 0 };
 
@@ -209,7 +218,7 @@ static void give_back(struct errand *e, struct work *work)
         W_LEAVE();
 }
 
-/* On the thread's own stack, outside of weft. */
+/* Runs on the thread's own stack, in user code. */
 static void do_work(void *arg)
 {
         struct work *work = arg;
@@ -222,7 +231,7 @@ static void worker_main(void *arg)
 {
         struct work work = { .kind = arg };
 
-        for (struct errand *e; (e = take_first(&work));) {
+        for (struct offload *e; (e = take_first(&work));) {
                 (void)weft_blocking(do_work, &work);
                 W_WINDOW("errand-run");
                 give_back(e, &work);
@@ -241,12 +250,12 @@ static void start_worker(struct offload_kind *kind)
         w_lock(&offloads.lock);
         if (--kind->n_workers == 0)
                 W_LIST_EACH(n, &kind->queue)
-                        finish_locked(W_CONTAINER_OF(n, struct errand, link), (int)id, &woken);
+                        finish_locked(W_CONTAINER_OF(n, struct offload, link), (int)id, &woken);
         w_unlock(&offloads.lock);
         w_ready_many(&woken);
 }
 
-/* ---- The asker ------------------------------------------------------------------------------- */
+/* ---- The caller ------------------------------------------------------------------------------ */
 
 static void unlock_offloads(void *arg)
 {
@@ -254,12 +263,12 @@ static void unlock_offloads(void *arg)
         w_unlock(&offloads.lock);
 }
 
-/* True: it is done, or w has ended otherwise, and *rc says how. Else: look again. */
-static bool wait_once(struct errand *e, struct desc *d, int *rc)
+/* True: the job is DONE, or the wait has ended otherwise; *rc says how. False: wait again. */
+static bool wait_once(struct offload *e, struct desc *d, int *rc)
 {
-        struct wait   w;
+        struct wait         w;
         struct close_waiter b;
-        uint32_t      verdict = W_VERDICT_OTHER;
+        uint32_t            verdict = W_VERDICT_OTHER;
 
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
         if (d)
@@ -283,8 +292,8 @@ static bool wait_once(struct errand *e, struct desc *d, int *rc)
         return done || closing || verdict < W_VERDICT_OTHER;
 }
 
-/* Nobody asks any more. True: *matter is the caller's, to keep or to drop. */
-static bool leave(struct errand *e, union offload_job *job, int *rc)
+/* The caller leaves. True: *job belongs to the caller, to keep or to drop. */
+static bool leave(struct offload *e, union offload_job *job, int *rc)
 {
         w_lock(&offloads.lock);
         bool runs = e->state == RUNS;
@@ -306,7 +315,7 @@ int w_offload_call(struct offload_kind *kind, union offload_job *job, struct des
         int rc;
 
         w_lock(&offloads.lock);
-        struct errand *e = new_locked(kind, job);
+        struct offload *e = new_locked(kind, job);
         bool           starts = e && kind->n_workers < kind->most;
 
         if (starts)

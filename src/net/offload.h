@@ -1,5 +1,5 @@
-/* net/offload.h - a call that blocks its thread, made by a goroutine of its own for somebody who
- * may leave before it ends.
+/* net/offload.h - a call that blocks its thread, made by a worker goroutine for a caller that may
+ * leave before it ends.
  *
  * PROTOCOL offload stands in net/offload.c.
  *
@@ -14,7 +14,7 @@
 
 struct desc;
 
-/* What is asked, and room for what comes of it. The runner works on a copy. */
+/* The arguments of the call, and room for its result. The worker works on a copy. */
 union offload_job {
         struct {
                 struct w_os_lookup ask;
@@ -23,31 +23,36 @@ union offload_job {
         struct {
                 int          fd;
                 int          rc;
-                struct desc *d;         /* begun, once more */
+                struct desc *d;         /* with a use of its own */
                 uint32_t     len;
                 uint64_t     addr[16];
         } connect;
 };
 
-/* Those of one kind. Key: i immutable   l errands.lock */
+/* All jobs of one kind. Key: i immutable   l offloads.lock */
 struct offload_kind {
-        const char *name;                               /* i  of the goroutines */
-        uint32_t    most;                               /* i  at once */
-        void      (*run)(union offload_job *job);  /* i  touches nothing but the matter */
-        void      (*drop)(union offload_job *job); /* i  nobody wants what came of it */
-        void      (*free)(union offload_job *job); /* i  likewise after the run; or NULL */
+        const char *name;                               /* i  of the worker goroutines */
+        uint32_t    most;                               /* i  workers at the same time */
+        void      (*run)(union offload_job *job);       /* i  must touch nothing but the job */
+        void      (*drop)(union offload_job *job);      /* i  discards a result */
+        void      (*free)(union offload_job *job);      /* i  the same after the run; or NULL */
         uint32_t         n_workers;                     /* l */
-        struct list_node queue;                         /* l  who came first is first */
-        bool             known;                         /* l  and in the list of all kinds: */
-        struct offload_kind *next;                       /* l */
+        struct list_node queue;                         /* l  FIFO */
+        bool             known;                         /* l  it is in the list of all kinds: */
+        struct offload_kind *next;                      /* l */
 };
 
 #define W_OFFLOAD_KIND(var, ...) { .queue = { &(var).queue, &(var).queue }, __VA_ARGS__ }
 
-/* Waits until it is done: 0, and what came of it is in *matter and the caller's. Else it is
- * dropped, sooner or later: -ETIMEDOUT, -ECANCELED, -ESHUTDOWN; -EBADF: d, if it is not NULL, is
- * being closed; -ENOMEM and what weft_go says. Context: as w_poll_wait; may switch: yes. */
-W_MUST_CHECK int w_offload_call(struct offload_kind *kind, union offload_job *job,
-                             struct desc *d);
+/* Has a worker make the call, and waits until it is done. After an error the result is dropped,
+ * sooner or later.
+ *
+ * Returns
+ *   0         the result is in *job and belongs to the caller
+ *   -EBADF    d, if it is not NULL, is being closed
+ *   -ETIMEDOUT, -ECANCELED, -ESHUTDOWN
+ *   -ENOMEM, and the errors of weft_go
+ * Context: as w_poll_wait; may switch: yes. */
+W_MUST_CHECK int w_offload_call(struct offload_kind *kind, union offload_job *job, struct desc *d);
 
 #endif

@@ -1,71 +1,76 @@
-/* net/poll_edge.c - waiting for a descriptor that weft itself has made.
+/* net/poll_edge.c - waiting for a descriptor that weft made: registered once, edge-triggered.
  *
- * Called by   poll.
  * Protocols   owns poll-edge; cites poll (net/poll.c), wake (wait/wake.c), netpoll
  *             (sched/thread/netpoll.c).
  *
  * PROTOCOL poll-edge
  *
- * Goal      as PROTOCOL poll, for files that nobody but weft_close closes: the poller is told of
- *           them once, so that a wait costs no call of the kernel, and as a rule no lock either.
- * Parties   trier (is going to read, or to write); deliverer, closer as there.
- * Words     of each way, in and out: word: NOTHING; READY: something may be there, and nobody has
- *           taken that up; DRY: nothing, because who read last got less than it asked for; ALONE:
- *           the address of the only one who waits; QUEUE: those who wait are in `waits`; GONE: no
- *           more waits. Under the lock: waits (FIFO). QUEUE <=> waits is not empty. seen: ends,
- *           errors and urgent data that were told of, until the number is closed.
- * In hand   a trier that was woken, or has changed READY to NOTHING, has the way in hand: others
- *           rely on it to try until the kernel says that it would have to wait, or else to pass the
- *           way on. Several may, and need not know of each other.
- * Trier     1 reads: READY -> NOTHING: in hand. DRY: goes to 3   2 tries   3 has to wait: READY ->
- *           NOTHING: from 2. NOTHING or DRY -> ALONE, in the commit of its park; that failed: from
- *           3. With a deadline, in a scope, on a thread that is not weft's, or with others before
- *           it: lock; NOTHING, DRY or ALONE -> QUEUE; into waits, behind whom it found ALONE, but
- *           before all of them if it has the way in hand; parks, the commit unlocks; woken by
- *           something else: lock, out of waits, unlock
- *           4 is done, and has the way in hand: passes it on; or, if it has read all there was,
- *           TCP, and nothing was seen: NOTHING -> DRY
- * Pass on   NOTHING or DRY -> READY. Else lock; as the deliverer; unlock
- * Deliverer lock; another seq: nothing. seen, if there is more of it: and the word of the way in is
- *           written anew, whatever it is; then for each way: NOTHING or DRY -> READY; ALONE ->
- *           NOTHING, wakes it; QUEUE: wakes the first of waits that it can claim. Those who want to
- *           know only stand in line as in PROTOCOL poll; all of them are woken. unlock
- * Closer    lock; each way: GONE; wakes all; unlock
- * Edges     [OW1] who waits, what was seen   word CAS-release, add-release -> who takes it up: word
- *                 CAS-acquire, exchange-acqrel
- * Why news is not lost   the poller tells of a thing after it has happened, and of each at least
- *           once. Let it happen on a way on which somebody waits, or is about to. The telling finds
- *           READY: it stays so until somebody has it in hand, who then tries. It finds NOTHING:
- *           READY, and the commit or the joining of who is about to wait fails. It finds somebody
- *           who waits: wakes it, who has the way in hand. Who has it in hand tries after that, sees
- *           what has happened, and comes to the end of it or passes on.
- * Why the word is cleared before the try, never after   what happens between the try and the
- *           clearing would be lost.
- * Why who writes does not take READY up before its try   it is READY nearly always, and the try
- *           nearly always succeeds: nobody relies on it then, and nothing has to be passed on.
- *           Where it fails READY is taken up in step 3, for the price of one try more.
- * Why seen  a read that returns less than it could has come to the end of the data, but perhaps not
- *           of the news: the end of the stream came with the last bytes and is told once with them;
- *           an urgent byte makes a read stop short of what follows. So after one of these only the
- *           kernel says what is dry. What comes later is told later, and makes READY of DRY.
- * Why the word is written with seen   a deliverer that finds READY changes nothing. Who takes READY
- *           up, written by an earlier one, would not have to see what this one has seen.
- * Why before all   the way is passed on without knowing whether there is more: as a rule there is
- *           not. The next one then waits again, and would be the last in line; for ever, if those
- *           who are served come back to read.
- * Why only TCP   a read of one datagram, one record of TLS or one message is short with others
- *           behind it. What other code may do to a TCP socket (TCP_ULP) each read finds out by
- *           itself: w_os_fd_read_tcp.
- * Why ALONE is not freed under the deliverer's hands   only the object ends such a wait, and who
- *           takes its address out of the word is the only one to wake it.
- * Other code closes the number   that is misuse: it is to use weft_close. Who waits then waits for
- *           ever, or until weft_close, or until weft makes a descriptor of that number, or somebody
- *           waits in order to know: then -EBADF. Another file of that number which weft has not
- *           made is read and written, but a wait for it hears nothing. Nothing is corrupted: what
- *           the poller tells of the old file under another number goes to who waits under the old
- *           one, who looks again.
- * Rejected  waking all (a herd); arming for each wait (a call of the kernel); a try only once the
- *           poller has told (data that is there already would have to wait for the poller).
+ * Goal      As PROTOCOL poll, for files that only weft_close closes. The poller is told of them
+ *           once, so that a wait costs no system call, and as a rule no lock either.
+ * Parties   trier (will read, or write); observer, deliverer and closer as in PROTOCOL poll.
+ * Words     of each direction, in and out: word
+ *             NOTHING   no event is pending
+ *             READY     something may be there, and no trier has consumed that
+ *             DRAINED   nothing is there: the last read got less than it asked for
+ *             ALONE     the address of the only waiter
+ *             QUEUE     the waiters are in `waits`; QUEUE <=> waits is not empty
+ *             GONE      closed: no more waits
+ *           Under the lock: waits (FIFO); seen: the ends, errors and urgent data that were
+ *           reported, until the number is closed.
+ * Responsible   is a trier that was woken, or that changed READY to NOTHING. Other triers rely on
+ *           it to try until the kernel says that it would block, or else to pass the direction on.
+ *           Several triers may be responsible, and need not know of each other.
+ * Trier
+ *   1. Before a read: READY -> NOTHING, responsible. DRAINED: go to 3.
+ *   2. Try. If it would block, go to 3, else to 5.
+ *   3. READY -> NOTHING: responsible, go to 2. NOTHING or DRAINED: park; the commit makes it ALONE.
+ *      If that CAS fails, repeat 3. With a deadline, in a scope, on a foreign thread, or with other
+ *      waiters: go to 4.
+ *   4. Lock; NOTHING, DRAINED or ALONE -> QUEUE. Enter waits, behind the waiter that was ALONE, but
+ *      at the front if responsible. Park; the commit unlocks. Woken by the direction: go to 2.
+ *      Woken by anything else: lock, leave waits, unlock.
+ *   5. Done. If responsible: pass on. Or, after a read of all there was from a TCP socket with
+ *      nothing in seen: NOTHING -> DRAINED.
+ * Pass on   NOTHING or DRAINED -> READY. Else lock; as the deliverer, step 3; unlock.
+ * Deliverer
+ *   1. Lock. Another seq: unlock, done.
+ *   2. Add to seen. If that is new, write the word of direction in anew, unchanged.
+ *   3. Each direction: NOTHING or DRAINED -> READY. ALONE -> NOTHING, and wake the waiter. QUEUE:
+ *      wake the first of waits that can be claimed.
+ *   4. Wake all observers, which are in the queue of PROTOCOL poll. Unlock.
+ * Closer    Lock; each direction: GONE; wake all waiters; unlock.
+ * Edges     [OW1] the waiter, what was seen   word CAS-release, add-release -> the party that takes
+ *                 it: word CAS-acquire, exchange-acqrel
+ * Why no event is lost   The poller reports each event at least once, after it happened. Take an
+ *           event in a direction with a waiter, or with a trier about to wait. If the report finds
+ *           READY, that stays until a trier consumes it, and that trier tries. If the report finds
+ *           NOTHING it makes READY, and the commit or the entry of the trier fails. If the report
+ *           finds a waiter it wakes the waiter, which is then responsible. A responsible trier
+ *           tries afterwards, sees the event, and uses it up or passes on.
+ * Why the word is cleared before the try   An event between the try and the clearing would be lost.
+ * Why writers do not consume READY before trying   A socket is almost always writable: READY is set
+ *           and the write succeeds. A writer that did not consume READY owes other writers nothing.
+ *           If the write would block, step 3 consumes READY, at the cost of one extra try.
+ * Why seen  A short read has reached the end of the data, but perhaps not of the events. The end
+ *           of the stream comes with the last bytes and is reported once, with them; an urgent byte
+ *           stops a read early. After such an event only the kernel can tell that a direction is
+ *           drained. What comes later is reported later, and makes READY of DRAINED.
+ * Why the word is written with seen   A deliverer that finds READY changes nothing. A trier that
+ *           consumes a READY of an earlier deliverer need not see this deliverer's seen.
+ * Why at the front   A direction is passed on without knowing whether there is more, and as a rule
+ *           there is not. The next trier then waits again. At the back it could wait for ever, if
+ *           the triers before it come back to read.
+ * Why only TCP   A read of one datagram, TLS record or message is short with others behind it.
+ *           Each read checks what other code did to a TCP socket (TCP_ULP): w_os_fd_read_tcp.
+ * Why ALONE stays valid for the deliverer   Only the direction ends such a wait, and only the party
+ *           that takes the address out of the word may wake the waiter.
+ * Misuse    Other code that closes the number must use weft_close. A waiter then waits for ever, or
+ *           gets -EBADF at weft_close, when weft makes a descriptor of that number, or when an
+ *           observer waits. Another foreign file under the number can be read and written, but
+ *           waits for it hear nothing. Nothing is corrupted: events of the old file under another
+ *           number go to waiters of the old number, which look again.
+ * Rejected  Waking all (a herd); arming for each wait (a system call); a try only after a report
+ *           (data that is there already would wait for the poller).
  * Tests     flow/net/test_edge_triggered.c, flow/net/test_fd_order.c, sim scenarios own_* and
  *           poll_own_*, mutants own-*; windows own-parks, own-joins, own-tried.
  *
@@ -76,16 +81,18 @@
 #include "base/assert.h"
 #include "base/window.h"
 #include "net/desc.h"
+#include "sched/ready.h"
+#include "sched/switch.h"
 #include "sched/thread/netpoll.h"
 #include "wait/wait.h"
 
 #include <errno.h>      /* -Exxx */
 
-/* Words of a way; any other is ALONE, a struct edge_wait. */
-enum { NOTHING, READY, DRY, QUEUE, GONE };
+/* Values of a direction's word; any other is ALONE, the address of a struct edge_wait. */
+enum { NOTHING, READY, DRAINED, QUEUE, GONE };
 
 enum {
-        GIVEN = W_VERDICT_OTHER,        /* it has the way in hand */
+        GIVEN = W_VERDICT_OTHER,        /* the waiter is responsible now */
         CLOSED,
 };
 
@@ -95,17 +102,17 @@ enum {
         FOR_OUT = W_POLL_OUT | W_POLL_HUP | W_POLL_ERR,
 };
 
-/* In the frame of who waits. Key: i immutable   o the waiting call   d the lock of its number */
+/* In the waiter's frame. Key: i immutable   o the waiting call   d the lock of its number */
 struct edge_wait {
         struct list_node link;          /* d  in edge_dir.waits */
         struct waiter   *waiter;        /* i */
-        struct edge_dir  *way;           /* i */
-        bool             again;         /* i  it has the way in hand */
-        uintptr_t        found;         /* o  in its way, where the commit puts its address */
+        struct edge_dir *dir;           /* i */
+        bool             again;         /* i  it was responsible when it began to wait */
+        uintptr_t        found;         /* o  in dir->word, where the commit puts its address */
         bool             queued;        /* d */
 };
 
-static struct edge_dir *way_of(struct desc *d, uint32_t events)
+static struct edge_dir *dir_of(struct desc *d, uint32_t events)
 {
         W_ASSERT(!(events & W_POLL_OUT) || events == W_POLL_OUT);
         return &d->dirs[events & W_POLL_OUT ? W_DIR_OUT : W_DIR_IN];
@@ -113,7 +120,7 @@ static struct edge_dir *way_of(struct desc *d, uint32_t events)
 
 static bool is_free(uintptr_t word)
 {
-        return word == NOTHING || word == DRY;
+        return word == NOTHING || word == DRAINED;
 }
 
 static bool is_alone(uintptr_t word)
@@ -121,29 +128,29 @@ static bool is_alone(uintptr_t word)
         return word > GONE;
 }
 
-/* ---- Who waits, under the lock --------------------------------------------------------------- */
+/* ---- The waiters, under the lock ------------------------------------------------------------- */
 
-static void enqueue_locked(struct edge_dir *way, struct edge_wait *w)
+static void enqueue_locked(struct edge_dir *dir, struct edge_wait *w)
 {
-        W_ASSERT(!w->queued && w_load_rlx(&way->word) == QUEUE);  /* guarded by the lock */
+        W_ASSERT(!w->queued && w_load_rlx(&dir->word) == QUEUE);  /* guarded by the lock */
         w->queued = true;
         if (w->again)
-                w_list_push_front(&way->waits, &w->link);
+                w_list_push_front(&dir->waits, &w->link);
         else
-                w_list_push_back(&way->waits, &w->link);
+                w_list_push_back(&dir->waits, &w->link);
 }
 
-static void remove_locked(struct edge_dir *way, struct edge_wait *w)
+static void remove_locked(struct edge_dir *dir, struct edge_wait *w)
 {
         if (!w->queued)
                 return;
         w->queued = false;
         w_list_unlink(&w->link);
-        if (w_list_empty(&way->waits))
-                w_store_rlx(&way->word, NOTHING);                 /* guarded by the lock */
+        if (w_list_empty(&dir->waits))
+                w_store_rlx(&dir->word, NOTHING);                 /* guarded by the lock */
 }
 
-/* True: w was waiting, and goes on. */
+/* True: w was still waiting, and will be woken. */
 static bool claim(const struct edge_wait *w, uint32_t verdict, struct queue *woken)
 {
         struct waiter *waiter = w->waiter;
@@ -154,36 +161,36 @@ static bool claim(const struct edge_wait *w, uint32_t verdict, struct queue *wok
         return true;
 }
 
-/* False: none of them was still waiting. */
-static bool claim_first_locked(struct edge_dir *way, struct queue *woken)
+/* Claims the first waiter. False: no waiter was still waiting. */
+static bool claim_first_locked(struct edge_dir *dir, struct queue *woken)
 {
-        for (struct list_node *n; (n = w_list_first(&way->waits));) {
+        for (struct list_node *n; (n = w_list_first(&dir->waits));) {
                 struct edge_wait *w = W_CONTAINER_OF(n, struct edge_wait, link);
 
-                remove_locked(way, w);
+                remove_locked(dir, w);
                 if (claim(w, GIVEN, woken))
                         return true;
         }
         return false;
 }
 
-/* Somebody has the way in hand, or the next one will. */
-static void give_locked(struct edge_dir *way, struct queue *woken)
+/* Makes a waiter responsible, or leaves READY for the next trier. */
+static void give_locked(struct edge_dir *dir, struct queue *woken)
 {
-        uintptr_t word = w_load_rlx(&way->word);                  /* hint: the CAS decides */
+        uintptr_t word = w_load_rlx(&dir->word);                  /* hint: the CAS decides */
 
         for (;;) {
                 if (word == READY || word == GONE)
                         return;
                 if (word == QUEUE) {
-                        if (claim_first_locked(way, woken))
+                        if (claim_first_locked(dir, woken))
                                 return;
                         word = NOTHING;
                         continue;
                 }
                 uintptr_t found = word;
 
-                if (!w_cas_acqrel(&way->word, &word, is_free(found) ? READY : NOTHING)) /* [OW1] */
+                if (!w_cas_acqrel(&dir->word, &word, is_free(found) ? READY : NOTHING)) /* [OW1] */
                         continue;
                 if (is_alone(found))
                         (void)claim((struct edge_wait *)found, GIVEN, woken);
@@ -191,7 +198,7 @@ static void give_locked(struct edge_dir *way, struct queue *woken)
         }
 }
 
-/* The word stays as it is, but who takes it up from here on has seen them. */
+/* Leaves the word unchanged, but a trier that consumes it from now on sees these ends. */
 static void note_ends_locked(struct desc *d, uint32_t ends)
 {
         uint32_t seen = w_load_rlx(&d->seen);                     /* own word: under the lock */
@@ -213,27 +220,27 @@ void w_edge_deliver_locked(struct desc *d, uint32_t events, struct queue *woken)
 
 /* ---- Begin and end --------------------------------------------------------------------------- */
 
-void w_edge_begin_locked(struct desc *d, uint32_t own)
+void w_edge_begin_locked(struct desc *d, uint32_t edge)
 {
         w_store_rlx(&d->seen, 0);                                 /* guarded by the lock */
         for (uint32_t i = 0; i < W_N_DIRS; i++) {
                 W_ASSERT(w_list_empty(&d->dirs[i].waits));
-                w_store_rlx(&d->dirs[i].word, NOTHING);           /* guarded: nobody knows it yet */
+                w_store_rlx(&d->dirs[i].word, NOTHING);           /* guarded: not known yet */
         }
-        w_store_rlx(&d->own, own);                                /* guarded likewise */
+        w_store_rlx(&d->edge, edge);                              /* guarded: not known yet */
 }
 
 void w_edge_end_locked(struct desc *d, struct queue *woken)
 {
-        if (!w_load_rlx(&d->own))                                 /* own word: under the lock */
+        if (!w_load_rlx(&d->edge))                                /* own word: under the lock */
                 return;
         for (uint32_t i = 0; i < W_N_DIRS; i++) {
-                struct edge_dir *way = &d->dirs[i];
-                uintptr_t       word = w_xchg_acqrel(&way->word, GONE);   /* [OW1] */
+                struct edge_dir *dir = &d->dirs[i];
+                uintptr_t       word = w_xchg_acqrel(&dir->word, GONE);   /* [OW1] */
 
                 if (is_alone(word))
                         (void)claim((struct edge_wait *)word, CLOSED, woken);
-                for (struct list_node *n; (n = w_list_pop_front(&way->waits));) {
+                for (struct list_node *n; (n = w_list_pop_front(&dir->waits));) {
                         struct edge_wait *w = W_CONTAINER_OF(n, struct edge_wait, link);
 
                         w->queued = false;
@@ -244,32 +251,36 @@ void w_edge_end_locked(struct desc *d, struct queue *woken)
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-/* Once this has succeeded w may be gone. */
+/* After success the frame of w may be gone. */
 static bool commit_alone(struct g *gp, void *arg)
 {
         struct edge_wait *w = arg;
 
         (void)gp;
         W_WINDOW("own-parks");
-        return w_cas_rel(&w->way->word, &w->found, (uintptr_t)w); /* [OW1] */
+        return w_cas_rel(&w->dir->word, &w->found, (uintptr_t)w); /* [OW1] */
 }
 
-/* The verdict; W_VERDICT_ARMING: the word has changed, and it did not wait. */
-static uint32_t park_alone(struct edge_dir *way, uintptr_t found)
+/* Parks as the only waiter. True: *rc is the result of the wait. False: the word has changed, and
+ * the caller did not park. */
+static bool wait_alone(struct edge_dir *dir, uintptr_t found, int *rc)
 {
-        struct waiter   waiter;
-        struct edge_wait w = { .waiter = &waiter, .way = way, .found = found };
+        struct waiter    waiter;
+        struct edge_wait w = { .waiter = &waiter, .dir = dir, .found = found };
 
         w_list_init(&w.link);
         w_wait_begin_plain(&waiter);
         w_park(W_WAIT_IO, commit_alone, &w);
-        return w_load_acq(&waiter.word);                          /* [WK1] */
+        uint32_t verdict = w_load_acq(&waiter.word);              /* [WK1] */
+
+        *rc = verdict == CLOSED ? -EBADF : 0;
+        return verdict != W_VERDICT_ARMING;
 }
 
-/* True: w is in line. False: there is no need to wait, or no sense in it. */
-static bool join_locked(struct edge_dir *way, struct edge_wait *w)
+/* True: w is in the queue. False: the direction is READY or GONE. */
+static bool join_locked(struct edge_dir *dir, struct edge_wait *w)
 {
-        uintptr_t word = w_load_rlx(&way->word);                  /* hint: the CAS decides */
+        uintptr_t word = w_load_rlx(&dir->word);                  /* hint: the CAS decides */
 
         while (word != QUEUE) {
                 if (word == READY || word == GONE)
@@ -277,13 +288,13 @@ static bool join_locked(struct edge_dir *way, struct edge_wait *w)
                 uintptr_t found = word;
 
                 W_WINDOW("own-joins");
-                if (!w_cas_acqrel(&way->word, &word, QUEUE))      /* [OW1] */
+                if (!w_cas_acqrel(&dir->word, &word, QUEUE))      /* [OW1] */
                         continue;
                 if (is_alone(found))
-                        enqueue_locked(way, (struct edge_wait *)found);
+                        enqueue_locked(dir, (struct edge_wait *)found);
                 break;
         }
-        enqueue_locked(way, w);
+        enqueue_locked(dir, w);
         return true;
 }
 
@@ -292,62 +303,51 @@ static void unlock_desc(void *arg)
         w_unlock(&((struct desc *)arg)->lock);
 }
 
-/* w is in line, with the lock. */
-static int park_in_queue(struct desc *d, struct edge_wait *ow, struct wait *w)
+/* Parks in the queue. True: *rc is the result of the wait. False: the wait did not begin. */
+static bool wait_in_queue(struct desc *d, struct edge_dir *dir, bool again, int *rc)
 {
-        uint32_t verdict = w_wait_park(w, W_WAIT_IO, unlock_desc, d);
+        struct wait      w;
+        struct edge_wait ew = { .waiter = &w.waiter, .dir = dir, .again = again };
 
-        if (verdict == GIVEN || verdict == CLOSED)
-                return verdict == GIVEN ? 0 : -EBADF;
-        w_lock(&d->lock);
-        remove_locked(ow->way, ow);
-        w_unlock(&d->lock);
-        return w_wait_error(w, verdict);
-}
-
-/* True: *rc is how the wait ended. False: it did not begin. */
-static bool wait_in_queue(struct desc *d, struct edge_dir *way, bool again, int *rc)
-{
-        struct wait     w;
-        struct edge_wait ow = { .waiter = &w.waiter, .way = way, .again = again };
-
-        w_list_init(&ow.link);
+        w_list_init(&ew.link);
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
         w_lock(&d->lock);
-        bool in_line = join_locked(way, &ow);
+        bool queued = join_locked(dir, &ew);
 
-        if (in_line)
-                *rc = park_in_queue(d, &ow, &w);
-        else
+        if (queued) {
+                uint32_t verdict = w_wait_park(&w, W_WAIT_IO, unlock_desc, d);
+
+                if (verdict == GIVEN || verdict == CLOSED) {
+                        *rc = verdict == GIVEN ? 0 : -EBADF;
+                } else {
+                        w_lock(&d->lock);
+                        remove_locked(dir, &ew);
+                        w_unlock(&d->lock);
+                        *rc = w_wait_error(&w, verdict);
+                }
+        } else {
                 w_unlock(&d->lock);
+        }
         w_wait_end(&w);
-        return in_line;
+        return queued;
 }
 
-static bool wait_alone(struct edge_dir *way, uintptr_t found, int *rc)
-{
-        uint32_t verdict = park_alone(way, found);
-
-        *rc = verdict == CLOSED ? -EBADF : 0;
-        return verdict != W_VERDICT_ARMING;
-}
-
-static int wait_counted(struct desc *d, struct edge_dir *way, bool again)
+static int wait_counted(struct desc *d, struct edge_dir *dir, bool again)
 {
         for (;;) {
-                uintptr_t word = w_load_rlx(&way->word);          /* hint: the CAS decides */
+                uintptr_t word = w_load_rlx(&dir->word);          /* hint: the CAS decides */
                 int       rc;
 
                 if (word == GONE)
                         return -EBADF;
                 if (word == READY) {
-                        if (w_cas_acq(&way->word, &word, NOTHING))                /* [OW1] */
+                        if (w_cas_acq(&dir->word, &word, NOTHING))                /* [OW1] */
                                 return 0;
                         continue;
                 }
                 bool alone = is_free(word) && w_wait_is_plain();
 
-                if (alone ? wait_alone(way, word, &rc) : wait_in_queue(d, way, again, &rc))
+                if (alone ? wait_alone(dir, word, &rc) : wait_in_queue(d, dir, again, &rc))
                         return rc;
         }
 }
@@ -355,7 +355,7 @@ static int wait_counted(struct desc *d, struct edge_dir *way, bool again)
 int w_edge_wait(struct desc *d, uint32_t events, bool again)
 {
         w_netpoll_wait_begins();
-        int rc = wait_counted(d, way_of(d, events), again);
+        int rc = wait_counted(d, dir_of(d, events), again);
 
         w_netpoll_wait_ends();
         return rc;
@@ -363,45 +363,38 @@ int w_edge_wait(struct desc *d, uint32_t events, bool again)
 
 /* ---- Trying ---------------------------------------------------------------------------------- */
 
-bool w_desc_is_tcp(struct desc *d)
+enum poll_first w_edge_first(struct desc *d, uint32_t events, bool some)
 {
-        return w_load_rlx(&d->own) & W_EDGE_TCP;                   /* guarded: a user, see poll */
-}
+        struct edge_dir *dir = dir_of(d, events);
+        uintptr_t       word = w_load_rlx(&dir->word);            /* hint: the CAS decides */
 
-enum poll_first w_poll_first(struct desc *d, uint32_t events, bool some)
-{
-        if (!w_load_rlx(&d->own))                                 /* guarded: a user, see poll */
-                return W_POLL_TRY;
-        struct edge_dir *way = way_of(d, events);
-        uintptr_t       word = w_load_rlx(&way->word);            /* hint: the CAS decides */
-
-        if (word == DRY && some)
+        if (word == DRAINED && some)
                 return W_POLL_WAIT;
         if (word == READY && events != W_POLL_OUT &&
-            w_cas_acq(&way->word, &word, NOTHING))                /* [OW1] */
+            w_cas_acq(&dir->word, &word, NOTHING))                /* [OW1] */
                 return W_POLL_TRY_WOKEN;
         return W_POLL_TRY;
 }
 
 void w_edge_tried(struct desc *d, uint32_t events)
 {
-        struct edge_dir *way = way_of(d, events);
-        uintptr_t       word = w_load_rlx(&way->word);            /* hint: the CAS decides */
+        struct edge_dir *dir = dir_of(d, events);
+        uintptr_t       word = w_load_rlx(&dir->word);            /* hint: the CAS decides */
         struct queue    woken = { 0 };
 
         W_WINDOW("own-tried");
         while (is_free(word))
-                if (w_cas_rel(&way->word, &word, READY))          /* [OW1] */
+                if (w_cas_rel(&dir->word, &word, READY))          /* [OW1] */
                         return;
         if (word == READY || word == GONE)
                 return;
         w_lock(&d->lock);
-        give_locked(way, &woken);
+        give_locked(dir, &woken);
         w_unlock(&d->lock);
         w_ready_many(&woken);
 }
 
-/* A way that is not NOTHING any more has been told of, or others have it in hand. */
+/* If the word is not NOTHING any more, there was a report, or another trier is responsible. */
 void w_edge_drained(struct desc *d, uint32_t events)
 {
         uintptr_t word = NOTHING;
@@ -409,5 +402,5 @@ void w_edge_drained(struct desc *d, uint32_t events)
         if (w_load_rlx(&d->seen))                                 /* guarded by OW1 */
                 w_edge_tried(d, events);
         else
-                (void)w_cas_rel(&way_of(d, events)->word, &word, DRY);    /* [OW1] */
+                (void)w_cas_rel(&dir_of(d, events)->word, &word, DRAINED);    /* [OW1] */
 }

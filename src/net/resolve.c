@@ -1,16 +1,16 @@
 /* net/resolve.c - the addresses that a text stands for; names are looked up on another thread.
  *
- * Called by   user code: weft_getaddrinfo; those who listen and dial.
  * Protocols   cites offload (net/offload.c).
  *
- * To dial, IPv6 and IPv4 are tried in turn, beginning with what the resolver has put first, and in
- * its order within a family (RFC 8305). To listen, IPv4 first, as that is what most others will
- * ask for.
+ * For dialling, IPv6 and IPv4 alternate. The family that the resolver has put first begins, and
+ * within a family the resolver's order is kept (RFC 8305). For listening, IPv4 comes first, because
+ * most peers will use it.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "net/resolve.h"
 
+#include "base/tuning.h"
 #include "net/offload.h"
 #include "wait/wait.h"
 
@@ -19,12 +19,6 @@
 #include <errno.h>      /* -Exxx */
 #include <netdb.h>      /* struct addrinfo, EAI_* */
 #include <string.h>
-
-#if defined(W_HOOKED)
-enum { LOOKUPS_MAX = 2 };
-#else
-enum { LOOKUPS_MAX = 32 };      /* threads that ask at once */
-#endif
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
 
@@ -38,9 +32,9 @@ static void drop_lookup(union offload_job *m)
         w_os_lookup_free(m->lookup.answer.list);
 }
 
-static struct offload_kind lookups = W_OFFLOAD_KIND(lookups, .name = "lookup", .most = LOOKUPS_MAX,
-                                                  .run = run_lookup, .drop = drop_lookup,
-                                                  .free = drop_lookup);
+static struct offload_kind lookups = W_OFFLOAD_KIND(lookups, .name = "lookup",
+                                                    .most = W_TUNE_LOOKUPS_MAX, .run = run_lookup,
+                                                    .drop = drop_lookup, .free = drop_lookup);
 
 static void write_number(char *out, uint32_t value)
 {
@@ -70,7 +64,7 @@ static void add_ip6(struct addrs *as, const uint8_t *ip, uint32_t zone, uint16_t
         w_os_addr_ip6(&as->few[as->n_few++], ip, zone, port);
 }
 
-/* No host: to listen, all addresses of this machine; to dial, this machine. */
+/* No host. Listening: all addresses of this machine; dialling: this machine itself. */
 static void add_any(struct addrs *as, const struct net *net, uint16_t port, enum addr_use use)
 {
         if (use == W_TO_DIAL && net->ip4)
@@ -98,7 +92,7 @@ static int find_zone(const char *text)
         return w_os_zone_find(text);
 }
 
-/* What can be had without asking anybody. */
+/* Addresses that need no lookup. */
 static int find_few(struct addrs *as, const struct net *net, const struct addr *addr,
                     enum addr_use use)
 {
@@ -122,7 +116,7 @@ static int find_few(struct addrs *as, const struct net *net, const struct addr *
         }
 }
 
-/* The name of a service says what port it means; that of a host is asked for together with it. */
+/* Looks up the host and the service in one question. */
 static int look_up(struct addrs *as, const struct net *net, const struct addr *addr)
 {
         union offload_job m = { .lookup = { .ask = { .has_service = true } } };
@@ -145,7 +139,7 @@ static int look_up(struct addrs *as, const struct net *net, const struct addr *a
         return w_os_lookup_error(&m.lookup.answer);
 }
 
-/* The port that the service has, according to the first address found. */
+/* Finds the port of a service: the port of the first address found. */
 static int find_port(struct addrs *as, const struct net *net, struct addr *addr)
 {
         int rc = look_up(as, net, addr);
@@ -225,7 +219,7 @@ uint32_t w_addrs_remaining(const struct addrs *as)
 
 /* ---- Public ---------------------------------------------------------------------------------- */
 
-/* 0, or what it is not even asked for. */
+/* Returns 0, or the error of a question that is not even asked. */
 static int write_question(struct w_os_lookup *ask, const char *node, const char *service,
                           const struct addrinfo *hints)
 {

@@ -1,14 +1,14 @@
 /* net/rw.c - bytes from and to any descriptor.
  *
- * Called by   user code.
  * Protocols   cites deferred-error (net/deferred_error.c).
  *
- * A regular file gives all that was asked for, or all that it has; but if it is asked not to wait
- * it gives what happens to be in memory, so it is asked again for the rest. An error behind that is
- * dropped: it is the rest's, and who asks for that hears of it.
+ * A regular file returns all bytes asked for, or all that it has. A call that must not block gets
+ * only what is in memory, so the rest is asked for again. An error after the first bytes is
+ * dropped: a later call for the rest gets it anyway.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "net/desc.h"
 #include "net/io.h"
 #include "net/iov.h"
 
@@ -17,45 +17,40 @@
 #include <errno.h>      /* -Exxx */
 
 enum {
-        LONG_BYTES = 256 << 10, /* to copy so many takes longer than a P should be kept */
-        MOST_PIECES = 1024,     /* as for the kernel */
+        LONG_BYTES = 256 << 10, /* copying that many takes longer than a P should be held */
+        IOV_MAX_N = 1024,       /* as in the kernel */
 };
 
 struct transfer {
-        struct io     io;
-        struct pieces pieces;
-        struct iovec  one;              /* what pieces.v points to if there is one buffer */
-        bool          writes;
-        bool          whole;            /* it goes on until all is done */
-        int64_t       at;               /* in the file; -1: where it stands */
+        struct io       io;
+        struct iov_iter iov;
+        struct iovec    one;            /* the buffer, if there is only one */
+        bool            writes;
+        bool            whole;          /* goes on until all is done */
+        int64_t         at;             /* offset in the file; -1: the current position */
 };
-
-static struct transfer *transfer_of(struct io *io)
-{
-        return W_CONTAINER_OF(io, struct transfer, io);
-}
 
 static intptr_t read_it(struct io *io, enum io_how how)
 {
-        struct transfer    *t = transfer_of(io);
+        struct transfer    *t = W_CONTAINER_OF(io, struct transfer, io);
         const struct iovec *v;
-        int                 n = (int)w_pieces_next(&t->pieces, &v);
+        int                 n = (int)w_iov_next(&t->iov, &v);
 
         if (how == W_IO_BLOCKING)
                 return w_os_fd_readv_blocking(io->fd, v, n, t->at);
         if (n != 1 || t->at >= 0)
                 return w_os_fd_readv(io->fd, v, n, t->at);
-        return v->iov_len && w_io_is_tcp(io)
+        return v->iov_len && w_desc_is_tcp(io->d)
                        ? w_os_fd_read_tcp(io->fd, v->iov_base, v->iov_len, &io->drained)
                        : w_os_fd_read(io->fd, v->iov_base, v->iov_len);
 }
 
-/* Nothing at all is a message to write(2), and none to writev(2). */
+/* An empty buffer is a message to write(2), but not to writev(2). */
 static intptr_t write_it(struct io *io, enum io_how how)
 {
-        struct transfer    *t = transfer_of(io);
+        struct transfer    *t = W_CONTAINER_OF(io, struct transfer, io);
         const struct iovec *v;
-        int                 n = (int)w_pieces_next(&t->pieces, &v);
+        int                 n = (int)w_iov_next(&t->iov, &v);
         bool                is_one = n == 1 && t->at < 0 && (v->iov_len || v == &t->one);
 
         if (how == W_IO_BLOCKING)
@@ -67,27 +62,23 @@ static intptr_t write_it(struct io *io, enum io_how how)
 
 static bool more(struct io *io, size_t moved)
 {
-        struct transfer *t = transfer_of(io);
+        struct transfer *t = W_CONTAINER_OF(io, struct transfer, io);
 
         if (t->at >= 0)
                 t->at += (int64_t)moved;
-        return w_pieces_advance(&t->pieces, moved) && (t->whole || w_io_is_file(io));
+        return w_iov_advance(&t->iov, moved) && (t->whole || w_io_is_file(io));
 }
 
-/* Large enough a number where the sum is larger. */
-static size_t sum_of(const struct iovec *v, size_t n)
+/* Completes t, which says how to transfer, and runs it. The sum stops at LONG_BYTES, so that it
+ * cannot overflow. */
+static intptr_t run(int fd, const struct iovec *v, size_t n, struct transfer *t)
 {
         size_t bytes = 0;
 
         for (size_t i = 0; i < n && bytes < LONG_BYTES; i++)
                 bytes += v[i].iov_len < LONG_BYTES ? v[i].iov_len : LONG_BYTES;
-        return bytes;
-}
-
-static intptr_t run(int fd, struct transfer *t)
-{
-        size_t bytes = sum_of(t->pieces.v, t->pieces.n);
-
+        t->iov.v = v;
+        t->iov.n = n;
         t->io.fd = fd;
         t->io.events = t->writes ? W_POLL_OUT : W_POLL_IN;
         t->io.never_waits = bytes == 0 || t->at >= 0;
@@ -98,69 +89,60 @@ static intptr_t run(int fd, struct transfer *t)
         return w_io_run(&t->io);
 }
 
-static intptr_t run_one(int fd, void *buf, size_t n, struct transfer *t)
-{
-        if (!buf && n > 0)
-                return -EFAULT;
-        t->one = (struct iovec){ buf, n };
-        t->pieces.v = &t->one;
-        t->pieces.n = 1;
-        return run(fd, t);
-}
-
-static intptr_t run_many(int fd, const struct iovec *v, int n, struct transfer *t)
-{
-        if (n < 0 || n > MOST_PIECES)
-                return -EINVAL;
-        if (!v && n > 0)
-                return -EFAULT;
-        t->pieces.v = v;
-        t->pieces.n = (size_t)n;
-        return run(fd, t);
-}
-
 /* ---- Public ---------------------------------------------------------------------------------- */
 
 W_EXPORT ssize_t weft_read(int fd, void *buf, size_t n)
 {
-        struct transfer t = { .at = -1 };
+        struct transfer t = { .at = -1, .one = { buf, n } };
 
-        return run_one(fd, buf, n, &t);
+        return buf || n == 0 ? run(fd, &t.one, 1, &t) : -EFAULT;
 }
 
 W_EXPORT ssize_t weft_write(int fd, const void *buf, size_t n)
 {
-        struct transfer t = { .at = -1, .writes = true };
+        struct transfer t = { .at = -1, .one = { (void *)(uintptr_t)buf, n }, .writes = true };
 
-        return run_one(fd, (void *)(uintptr_t)buf, n, &t);
+        return buf || n == 0 ? run(fd, &t.one, 1, &t) : -EFAULT;
 }
 
 W_EXPORT ssize_t weft_read_full(int fd, void *buf, size_t n)
 {
-        struct transfer t = { .at = -1, .whole = true };
+        struct transfer t = { .at = -1, .one = { buf, n }, .whole = true };
 
-        return run_one(fd, buf, n, &t);
+        return buf || n == 0 ? run(fd, &t.one, 1, &t) : -EFAULT;
 }
 
 W_EXPORT ssize_t weft_write_all(int fd, const void *buf, size_t n)
 {
-        struct transfer t = { .at = -1, .writes = true, .whole = true };
+        struct transfer t = { .at = -1, .one = { (void *)(uintptr_t)buf, n }, .writes = true,
+                              .whole = true };
 
-        return run_one(fd, (void *)(uintptr_t)buf, n, &t);
+        return buf || n == 0 ? run(fd, &t.one, 1, &t) : -EFAULT;
 }
 
 W_EXPORT ssize_t weft_pread(int fd, void *buf, size_t n, off_t at)
 {
-        struct transfer t = { .at = at };
+        struct transfer t = { .at = at, .one = { buf, n } };
 
-        return at < 0 ? -EINVAL : run_one(fd, buf, n, &t);
+        if (at < 0)
+                return -EINVAL;
+        return buf || n == 0 ? run(fd, &t.one, 1, &t) : -EFAULT;
 }
 
 W_EXPORT ssize_t weft_pwrite(int fd, const void *buf, size_t n, off_t at)
 {
-        struct transfer t = { .at = at, .writes = true };
+        struct transfer t = { .at = at, .one = { (void *)(uintptr_t)buf, n }, .writes = true };
 
-        return at < 0 ? -EINVAL : run_one(fd, (void *)(uintptr_t)buf, n, &t);
+        if (at < 0)
+                return -EINVAL;
+        return buf || n == 0 ? run(fd, &t.one, 1, &t) : -EFAULT;
+}
+
+static intptr_t run_many(int fd, const struct iovec *v, int n, struct transfer *t)
+{
+        if (n < 0 || n > IOV_MAX_N)
+                return -EINVAL;
+        return v || n == 0 ? run(fd, v, (size_t)n, t) : -EFAULT;
 }
 
 W_EXPORT ssize_t weft_readv(int fd, const struct iovec *v, int n)

@@ -1,6 +1,4 @@
-/* net/unix_path.c - files of unix sockets, which go with the socket.
- *
- * Called by   listen (a path was bound), fd (weft_close).
+/* net/unix_path.c - files of unix sockets, which are removed with the socket.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,12 +6,13 @@
 
 #include "base/assert.h"
 #include "net/desc.h"
+#include "sched/run/run.h"
 #include "sched/sched.h"
 
-/* Key: p paths.lock   o who has it */
+/* Key: p paths.lock   o the owner: a listener that is being made, or a descriptor */
 struct unix_path {
         struct queue_node     link;     /* p  while it is free */
-        bool                  is_file;  /* o  else there is nothing to remove */
+        bool                  is_file;  /* o  false: nothing to remove */
         struct w_os_unix_file file;     /* o */
 };
 
@@ -24,7 +23,7 @@ static struct {
         struct run_end at_end;
 } paths = { .lock = W_LOCK_INIT(paths) };
 
-/* When the last thread of the run is gone. */
+/* Called when the last thread of the run is gone. */
 static void free_all(void)
 {
         w_records_destroy(&paths.pool);
@@ -84,7 +83,7 @@ void w_unix_path_give(struct unix_path *path, int fd)
         w_unlock(&d->lock);
 }
 
-void w_path_remove(struct desc *d, uint32_t *before)
+void w_unix_path_remove(struct desc *d, uint32_t *where)
 {
         w_lock(&d->lock);
         struct unix_path *path = d->path;
@@ -93,9 +92,9 @@ void w_path_remove(struct desc *d, uint32_t *before)
         w_unlock(&d->lock);
         if (W_LIKELY(!path))
                 return;
-        w_leave(*before);
+        w_leave(*where);
         if (path->is_file)
                 w_os_unix_file_remove(&path->file);
-        *before = w_enter();
+        *where = w_enter();
         w_unix_path_forget(path);
 }

@@ -1,13 +1,11 @@
 /* net/waitpid.c - waiting for child processes.
  *
- * Called by   user code.
- * Calls       poll.
  * Protocols   cites poll (net/poll.c).
  *
- * The end of one child is waited for on a descriptor of it. The kernel has none for the end of any
- * child, nor for stops, and older ones have none at all; or there are no descriptors left, or no
- * room in the poller: then it is asked again and again, after pauses that grow. A thread that waits
- * for it in the kernel could not be called back when a scope strikes, or the run ends.
+ * The end of one child is waited for on a pidfd. There is no pidfd for the end of any child, nor
+ * for stops, and older kernels have none at all; or there are no descriptors left, or no room in
+ * the poller. Then the kernel is asked repeatedly, after growing pauses. A thread that blocks in
+ * waitpid(2) could not be called back when a scope is done, or when the run ends.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,9 +32,9 @@ static int ask(struct child_wait *c)
         return w_os_child_wait(c->pid, &c->status, c->options);
 }
 
-/* ---- By looking ------------------------------------------------------------------------------ */
+/* ---- By asking ------------------------------------------------------------------------------- */
 
-static int look_again_and_again(struct child_wait *c)
+static int ask_repeatedly(struct child_wait *c)
 {
         int64_t pause = FIRST_PAUSE_NS;
 
@@ -51,15 +49,15 @@ static int look_again_and_again(struct child_wait *c)
         }
 }
 
-/* ---- By its descriptor ----------------------------------------------------------------------- */
+/* ---- By a pidfd ------------------------------------------------------------------------------ */
 
-/* Whatever else it says, nobody can wait for the descriptor. */
+/* Any other error means that the poller cannot wait for the descriptor. */
 static bool is_over(int rc)
 {
         return rc == -ETIMEDOUT || rc == -ECANCELED || rc == -ESHUTDOWN;
 }
 
-/* 0: it cannot be waited for in this way. */
+/* 0: the poller cannot wait for it. */
 static int wait_with(struct child_wait *c, struct desc *d, int fd)
 {
         for (;;) {
@@ -67,7 +65,7 @@ static int wait_with(struct child_wait *c, struct desc *d, int fd)
 
                 if (rc != 0)
                         return rc;
-                rc = w_poll_wait(d, fd, W_POLL_IN, W_POLL_TO_KNOW);
+                rc = w_poll_wait(d, fd, W_POLL_IN, W_POLL_OBSERVE);
                 if (rc < 0)
                         return is_over(rc) ? rc : 0;
         }
@@ -85,7 +83,7 @@ static int wait_and_close(struct child_wait *c, int fd)
         rc = wait_with(c, d, fd);
         bool closes = w_desc_close(d);
 
-        (void)closes;           /* or somebody has called weft_close with this number */
+        (void)closes;           /* false: user code called weft_close with this number */
         (void)w_desc_end(d, fd);
         return rc;
 }
@@ -99,7 +97,7 @@ static int wait_for(struct child_wait *c)
         int fd = c->pid > 0 && c->options == 0 ? w_os_child_open(c->pid) : -ENOSYS;
 
         rc = fd < 0 ? 0 : wait_and_close(c, fd);
-        return rc != 0 ? rc : look_again_and_again(c);
+        return rc != 0 ? rc : ask_repeatedly(c);
 }
 
 /* ---- Public ---------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* sched/commit.c - step 5, second half: publishing a goroutine that has left its stack.
  *
- * Called by   switch.c, right after the switch, on the next goroutine's stack or on g0.
+ * Runs right after the switch, on the next goroutine's stack or on g0.
  * Protocols   cites park (sched/switch.c).
  *
  * SPDX-License-Identifier: MIT
@@ -8,6 +8,9 @@
 #include "sched/commit.h"
 
 #include "base/window.h"
+#include "sched/idle.h"
+#include "sched/queue/globq.h"
+#include "sched/queue/queue.h"
 #include "sched/sched.h"
 
 void w_commit_nothing(struct m *mp, const struct commit *c)
@@ -15,15 +18,15 @@ void w_commit_nothing(struct m *mp, const struct commit *c)
         (void)mp, (void)c;
 }
 
-/* A yield puts as much into the queues as it takes out, so with every P busy nobody is woken. But
- * between the taking and this the queue may have looked empty to the last looker: with a P idle
- * somebody must look again, or the goroutine waits for as long as the other one computes. The fence
- * is the submitter's of PROTOCOL idle: without it both might miss each other. */
+/* A yield puts as much into the queues as it takes out, so with every P busy no M is woken. But the
+ * last spinner may have scanned the queue between the two steps and found it empty. So with an idle
+ * P an M must be woken, or the goroutine waits as long as the other one computes. The fence is the
+ * one of PROTOCOL idle, Yield: without it yielder and spinner might miss each other. */
 void w_commit_yield(struct m *mp, const struct commit *c)
 {
         if (W_UNLIKELY(w_sched.config.migrate || !mp->p)) {
                 w_globq_publish(c->left, G_RUNNING);
-                w_wake_one();           /* else the same M would take it back, or nobody */
+                w_wake_one();           /* else the same M would take it back, or no M would */
                 return;
         }
         w_g_move(c->left, G_RUNNING, G_RUNNABLE);
@@ -47,7 +50,7 @@ void w_commit_park(struct m *mp, const struct commit *c)
         } else {
                 w_globq_publish(c->left, G_WAITING);
         }
-        w_wake_one();           /* who looked for work meanwhile saw none */
+        w_wake_one();           /* a spinner may have scanned meanwhile and seen no work */
 }
 
 /* The parent may be stolen from here: that is the parallelism of child first. */
@@ -69,5 +72,5 @@ void w_commit_child(struct m *mp, const struct commit *c)
 void w_commit_call(struct m *mp, const struct commit *c)
 {
         c->fn(c->arg);
-        mp->resume = c->left;           /* RUNNING throughout: it is in nobody else's hands */
+        mp->resume = c->left;           /* RUNNING throughout: no other thread can have it */
 }

@@ -8,7 +8,7 @@
 
 #include "sched/m.h"
 
-/* g0 was left: nobody to publish. */
+/* g0 was left: there is no goroutine to publish. */
 void w_commit_nothing(struct m *mp, const struct commit *c);
 /* To the end of the ring. */
 void w_commit_yield(struct m *mp, const struct commit *c);
@@ -20,7 +20,7 @@ void w_commit_parent(struct m *mp, const struct commit *c);
 void w_commit_child(struct m *mp, const struct commit *c);
 /* Runs c->fn(c->arg) on g0, then back to the goroutine. */
 void w_commit_call(struct m *mp, const struct commit *c);
-/* blocking.c: the same for fn of the user's, in a blocking region. */
+/* blocking.c: the same for a function of the user, in a blocking region. */
 void w_commit_blocking(struct m *mp, const struct commit *c);
 /* exit.c */
 void w_commit_exit(struct m *mp, const struct commit *c);

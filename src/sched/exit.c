@@ -1,18 +1,25 @@
 /* sched/exit.c - the end of a goroutine: its stack and record are free once it is off them.
  *
- * Called by   switch.c for the first frame (w_goroutine_run), user code (weft_exit).
  * Protocols   cites park (sched/switch.c), ids (sched/ids.c), live (sched/live.c).
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/exit.h"
+
 #include "base/assert.h"
 #include "sched/commit.h"
-#include "sched/sched.h"
+#include "sched/live.h"
+#include "sched/local.h"
 #include "sched/preempt/take.h"
-
+#include "sched/queue/queue.h"
+#include "sched/ready.h"
+#include "sched/run/hooks.h"
+#include "sched/run/world.h"
+#include "sched/sched.h"
+#include "sched/switch.h"
 #include "weft.h"
 
-/* Records of joiners live in frames that are gone once their goroutine runs: unlink, then ready. */
+/* The records of joiners stand in frames that vanish once the joiner runs: unlink, then ready. */
 static void ready_all(struct list_node *joiners)
 {
         struct queue woken = { 0 };
@@ -30,14 +37,14 @@ static struct scope_head *head_of(struct scope *s)
         return (struct scope_head *)(void *)s;
 }
 
-/* What is left of gp once its stack is another's or nobody's. */
+/* Frees the record of gp once its stack is free or inherited. */
 static void end_record(struct p *pp, struct g *gp)
 {
         struct list_node joiners;
         struct scope    *home = gp->scope;
 
         w_list_init(&joiners);
-        w_live_ended(pp);       /* who has joined it does not count it any more */
+        w_live_ended(pp);       /* a joiner that wakes must not count it any more */
         w_id_end(gp, &joiners);
         w_g_move(gp, G_RUNNING, G_DEAD);
         w_g_put(pp, gp);
@@ -63,7 +70,7 @@ void w_commit_exit(struct m *mp, const struct commit *c)
         end_record(mp->p, c->left);
 }
 
-/* A scope that is left open may stand in a frame that is gone: it is not looked at. */
+/* A scope that is still open may stand in a frame that is gone: only its address is used. */
 static void check_scopes_closed(const struct g *gp)
 {
         W_CHECK(gp->scope == w_g_cold(gp)->home, "goroutine %ld ends with scope %p open",
@@ -77,7 +84,7 @@ static void check_nothing_open(const struct g *gp)
         check_scopes_closed(gp);
 }
 
-/* The last that the goroutine itself does. From here on it has a P: no user code comes after. */
+/* The last step of the goroutine itself. It has a P afterwards, and no user code follows. */
 static void finish(struct g *gp, int result)
 {
         check_nothing_open(gp);
@@ -90,8 +97,8 @@ static void finish(struct g *gp, int result)
         w_need_p();
 }
 
-/* May `to`, which has no stack yet, go on with that of gp, which ends on it? Same size, and nothing
- * on it that would stay. TSan's fibers are made for one goroutine each. */
+/* True: `to`, which has no stack yet, may use the stack of gp, which ends on it. The sizes are
+ * equal and nothing on the stack must survive. Under TSan each goroutine has a fiber of its own. */
 static bool may_inherit(const struct g *gp, const struct g *to)
 {
 #if defined(W_TSAN)
@@ -116,9 +123,9 @@ static void inherit(struct p *pp, struct g *gp, struct g *to)
         gp->stack = NULL;
 }
 
-/* The next goroutine has no stack yet, and gp is done with its own: no switch is needed, and the
- * frame that calls this runs `to` next. The stack stays in use throughout, so what a commit would
- * have to wait for has happened already. */
+/* The next goroutine has no stack yet, and gp no longer needs its own. So no switch is needed: the
+ * calling frame runs `to` next on the same stack. gp is off the stack already, which is all that a
+ * commit would wait for. */
 static void succeed(struct m *mp, struct g *gp, struct g *to)
 {
         struct p *pp = mp->p;
@@ -131,20 +138,20 @@ static void succeed(struct m *mp, struct g *gp, struct g *to)
         end_record(pp, gp);
 }
 
-/* The one to go on with on this stack; if there is none this does not return. */
+/* Returns the goroutine that continues on this stack. Does not return if there is none. */
 static struct g *successor(struct g *gp)
 {
         struct m *mp = w_m();
-        struct g *to = w_pick_direct(mp->p);
+        struct g *to = w_queue_take_direct(mp->p);
 
         if (!to || !may_inherit(gp, to))
-                w_exit(to);
+                w_switch_exit(to);
         succeed(mp, gp, to);
         return to;
 }
 
-/* The run may be over when user code returns, and gp's record gone: nothing is looked at before the
- * entry, which never comes back then. */
+/* When user code returns, the run may be over and gp's record gone. So nothing is read before the
+ * entry, which does not return in that case. */
 static void run_user(struct g *gp)
 {
         struct g_cold *cold = w_g_cold(gp);
@@ -158,15 +165,15 @@ static void run_user(struct g *gp)
         else
                 cold->fn.plain(cold->arg);
         if (W_UNLIKELY(is_main) && w_sched.config.check)        /* WEFT_DEBUG=check=1 */
-                (void)weft_check();
+                (void)w_run_hooks.check();
         (void)w_enter_from_user(w_m());
         finish(gp, result);
         if (W_UNLIKELY(is_main))
-                w_run_end();
+                w_world_end();
 }
 
-/* One goroutine from its first line to its last, and then all that follow it on this stack. The
- * mark is "outside" while user code runs. */
+/* Runs a goroutine from its first line to its last, then each successor on the same stack. m.where
+ * says "user code" while user code runs. */
 W_NORETURN void w_goroutine_run(struct g *gp)
 {
         for (;;) {
@@ -209,5 +216,5 @@ W_EXPORT W_NORETURN void weft_exit(void)
         finish(gp, 0);
         if (w_g_is_main(gp))
                 w_live_main_exited();
-        w_exit(w_pick_direct(w_p()));
+        w_switch_exit(w_queue_take_direct(w_p()));
 }

@@ -1,7 +1,5 @@
 /* sched/g.c - records of goroutines: a free list per P, a central one, and the list of all.
  *
- * Called by   spawn (get, bind at first run), exit (put), check and dump (each).
- *
  * SPDX-License-Identifier: MIT
  */
 #include "sched/g.h"
@@ -9,6 +7,7 @@
 #include "base/assert.h"
 #include "base/records.h"
 #include "sched/sched.h"
+#include "sched/switch.h"
 
 static struct {
         struct lock    lock;    /* class free_g */
@@ -113,7 +112,8 @@ void *w_g_bind(struct p *pp, struct g *gp, size_t extra)
         return room;
 }
 
-/* For the report of an overflow: on a signal stack, while gp runs. */
+/* Describes the goroutine `owner` for the report of a stack overflow. Context: on a signal stack,
+ * while that goroutine runs. */
 void w_g_describe(void *owner, struct stack_owner *out)
 {
         const struct g *gp = owner;

@@ -1,8 +1,8 @@
-/* sched/g.h - struct g: a goroutine, its life and who owns which field when.
+/* sched/g.h - struct g: a goroutine, its states, and the owner of each field.
  *
  * The record is two cache lines and lives in memory that is never given back while the run lasts
- * (base/records.h). What is rarely looked at, struct g_cold, stands at the top of the stack, so
- * that a goroutine which has not run yet costs this record only.
+ * (base/records.h). Fields that are rarely read, struct g_cold, stand at the top of the stack, so
+ * a goroutine that has not run yet costs this record only.
  *
  *      spawn              execute            park commit
  *   DEAD ----> RUNNABLE -----------> RUNNING ----------> WAITING
@@ -12,19 +12,18 @@
  *    +---------------- exit -------------+
  *
  *   IDLE     -> DEAD      allocator          g.c        when the record is first made
- *   DEAD     -> RUNNABLE  spawner            spawn.c    not yet visible to anyone else
+ *   DEAD     -> RUNNABLE  spawner            spawn.c    not yet visible to other threads
  *   RUNNABLE -> RUNNING   M that dequeued    switch.c   now owns the stack
  *   RUNNING  -> RUNNABLE  itself, by commit  switch.c   yield
- *   RUNNING  -> WAITING   itself, by commit  switch.c   recorded in what it waits for
+ *   RUNNING  -> WAITING   itself, by commit  switch.c   recorded in the object it waits for
  *   RUNNING  -> DEAD      itself, by commit  exit.c
  *   RUNNING <-> REGION    itself             blocking.c
  *   RUNNING <-> PREEMPTED itself             preempt_handler.c     in a signal handler
- *   WAITING  -> RUNNABLE  the one waker      ready.c    any other state there is fatal;
- *   lockthread.c for
- *                                                       one that is locked to its thread
+ *   WAITING  -> RUNNABLE  its only waker     ready.c    any other state there is fatal
+ *                                            lockthread.c  if it is locked to its thread
  *
- * Every move has one party that may make it, so it is a plain store; the table in gstate.c is
- * checked at each.
+ * Exactly one party may make each move, so a move is a plain store. Debug builds check each move
+ * against the table in gstate.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,14 +43,14 @@ enum g_state {
         G_RUNNING,
         G_WAITING,
         G_REGION,               /* runs, in a blocking region: bound to its thread */
-        G_PREEMPTED,            /* computes, and its thread is held: preempt/preempt.c */
+        G_PREEMPTED,            /* computes; its thread is stopped: preempt/preempt.c */
         G_N_STATES,
-        /* As WAITING, which w_g_state says, for one that is locked to its thread: whoever wakes it
-         * finds another state than the usual one, and looks closer (lockthread.c). */
+        /* WAITING, and locked to a thread; w_g_state returns G_WAITING. The waker finds a value
+         * that is not the usual one and takes the slow path (lockthread.c). */
         G_WAITING_LOCKED = G_WAITING | 128,
 };
 
-/* Why a goroutine waits. Each park has its own; dumps and statistics show it. */
+/* Why a goroutine waits. Each kind of park has its own; dumps and statistics show it. */
 enum wait_reason {
         W_WAIT_NONE,
         W_WAIT_PARK,
@@ -92,8 +91,8 @@ union g_fn {
         int  (*in_scope)(void *);
 };
 
-/* Until the first run there is no stack, so what the first run needs stands where later the context
- * is kept. */
+/* What the first run needs. Before it there is no stack, so this stands where the context is kept
+ * later. */
 struct g_start {
         union g_fn fn;
         void   *arg;
@@ -101,16 +100,16 @@ struct g_start {
         int64_t parent;
 };
 
-/* What the end of a goroutine that was started in a scope means there; a scope begins with this.
- * The rest of it is known to scope/tree.h only. */
+/* A scope begins with this: what the end of one of its goroutines means to it. Only scope/tree.h
+ * knows the rest of a scope. */
 struct scope_head {
-        /* Its function has returned something else than 0. Context: the goroutine. */
+        /* The goroutine's function returned a result other than 0. Context: the goroutine. */
         void (*failed)(struct scope *s, int result);
-        /* It has ended. Context: the commit of its exit. The scope may vanish in this call. */
+        /* The goroutine has ended. Context: the commit of its exit. The scope may vanish here. */
         void (*left)(struct scope *s);
 };
 
-/* Key: o the goroutine itself or, while it does not run, whoever holds it (queue, waker)
+/* Key: o the goroutine itself or, while it does not run, its holder (queue, waker)
  *      a atomic, edge named   i immutable during one life   w the world is stopped */
 struct g {
         union {
@@ -118,7 +117,7 @@ struct g {
                 struct g_start start;   /* o  before */
         };
         int64_t           id;           /* i  never reused; 0: a dead record */
-        struct queue_node link;         /* o  in the one queue it stands in */
+        struct queue_node link;         /* o  in the queue where it stands */
         struct stack     *stack;        /* o  NULL before the first run */
         struct id_page   *id_page;      /* i  see ids.h */
         struct scope     *scope;        /* o  innermost open scope; see scope/tree.h */
@@ -126,9 +125,9 @@ struct g {
         w_atomic_u32      state;        /* a  [GS1] enum g_state */
         int               saved_errno;  /* o  while it does not run */
         uint32_t          ready_at;     /* o  in units of W_READY_UNIT; 0: not timed, see p.h */
-        uint32_t          stack_kib : W_STACK_KIB_BITS; /* i  size asked for, for reports */
+        uint32_t          stack_kib : W_STACK_KIB_BITS; /* i  requested size, for reports */
         uint32_t          reason : W_REASON_BITS;       /* o  enum wait_reason while WAITING */
-        uint32_t          n_queued : 2; /* w  how often weft_check met it in a queue */
+        uint32_t          n_queued : 2; /* w  how often weft_check found it in a queue */
         uint32_t          nopreempt : 1;        /* o  it keeps its P: nopreempt.c */
         uint32_t          locked : 1;   /* o  to a thread, see struct g_cold */
 };
@@ -137,7 +136,7 @@ struct g {
 _Static_assert(sizeof(struct g) <= 2 * W_CACHELINE, "a parked goroutine's record: two lines");
 #endif
 
-/* What must be done for a call in progress if the goroutine ends inside it by weft_exit. In the
+/* What a call in progress needs done if the goroutine ends inside it by weft_exit. Stands in the
  * frame of that call. */
 struct unwind {
         struct unwind *outer;
@@ -154,13 +153,13 @@ struct g_cold {
         struct unwind *unwind;  /* innermost; NULL: none */
         struct scope *home;     /* the scope that it was started in; NULL: none */
         char    name[W_NAME_BYTES];
-        size_t  extra;          /* bytes that are in use below, before the first frame */
-        struct value *locals;   /* see local.c; NULL if it never set one */
+        size_t  extra;          /* bytes in use below this, before the first frame */
+        struct value *locals;   /* local.c; NULL: none was ever set */
         uint32_t n_locals;
-        uint32_t n_shields;     /* depth of weft_shield_begin: no scope counts */
+        uint32_t n_shields;     /* depth of weft_shield_begin: outer scopes are hidden */
         uint32_t n_nopreempt;   /* depth of weft_nopreempt_begin */
-        uint32_t n_thread_locks;        /* if g.locked: depth of weft_lock_thread */
-        struct m *locked_m;     /* if g.locked: where it runs, and nowhere else */
+        uint32_t n_thread_locks;        /* if g.locked: depth of weft_thread_lock */
+        struct m *locked_m;     /* if g.locked: the only M that may run it */
 };
 
 W_INLINE struct g_cold *w_cold_at(const struct stack *stack)
@@ -174,7 +173,7 @@ W_INLINE struct g_cold *w_g_cold(const struct g *gp)
         return gp->stack ? w_cold_at(gp->stack) : NULL;
 }
 
-/* The name is empty as soon as its first byte says so: the other 31 are not written. */
+/* Of an empty name only the first byte is written. */
 W_INLINE void w_cold_fill(struct g_cold *cold, const struct g_start *start)
 {
         cold->fn = start->fn;
@@ -200,14 +199,14 @@ W_INLINE bool w_g_is_alive(enum g_state state)
 const char *w_g_state_name(uint32_t state);
 const char *w_wait_reason_name(uint32_t reason);
 
-/* gp, in a blocking region, calls something that would wait. */
+/* gp, in a blocking region, made a call that would wait. Fatal. */
 W_NORETURN void w_g_refuse_wait(const struct g *gp, const char *what);
 W_NORETURN void w_g_refuse_move(const struct g *gp, enum g_state from, enum g_state to);
 bool w_g_may_move(enum g_state from, enum g_state to);
 enum g_state w_g_state(const struct g *gp);
 
-/* Moves gp; the caller is the only party that may. Finding another state is corruption. Inline: it
- * stands on the path of every switch, where a call would cost as much as the work. */
+/* Moves gp. The caller is the only party that may; another state than `from` is corruption. Inline,
+ * because every switch makes this move and a call would cost as much as the move. */
 W_INLINE void w_g_move(struct g *gp, enum g_state from, enum g_state to)
 {
         W_ASSERT(w_g_may_move(from, to));
@@ -218,7 +217,7 @@ W_INLINE void w_g_move(struct g *gp, enum g_state from, enum g_state to)
         w_store_rel(&gp->state, (uint32_t)to);                    /* [GS1] */
 }
 
-/* The same where gp may be in another state: false, and nothing was done. */
+/* The same where gp may be in another state. False: it was, and nothing changed. */
 W_MUST_CHECK W_INLINE bool w_g_try_move(struct g *gp, enum g_state from, enum g_state to)
 {
         W_ASSERT(w_g_may_move(from, to));
@@ -230,25 +229,34 @@ W_MUST_CHECK W_INLINE bool w_g_try_move(struct g *gp, enum g_state from, enum g_
         return true;
 }
 
-/* ---- g.c: records, free list, all of them ---------------------------------------------------- */
+/* ---- g.c: records ---------------------------------------------------------------------------- */
 
-/* For w_g_get and w_g_put (sched/p.h): a record when pp has none, or is NULL; and too many. */
+/* The slow paths of w_g_get and w_g_put (sched/p.h): pp is NULL, its cache is empty, or full. */
 W_MUST_CHECK struct g *w_g_get_slow(struct p *pp);
 void w_g_put_slow(struct p *pp, struct g *gp);
 
-/* Gives all of pp's cached records to the central list: when a P goes. */
+/* Gives all cached records of pp to the central list, when the P is removed. */
 void w_g_cache_drain(struct p *pp);
 
 void w_g_each(bool (*visit)(void *gp, void *arg), void *arg);
 
-/* Binds the stack that was reserved and builds the first frame below room for `extra` bytes, whose
- * place is returned. Context: with or without P, gp in the caller's hands. */
+/* Binds the reserved stack and builds the first frame, below room for `extra` bytes. Returns where
+ * that room is. Context: the caller owns gp; with or without a P. */
 void *w_g_bind(struct p *pp, struct g *gp, size_t extra);
 
 W_INLINE size_t w_g_stack_size(const struct g *gp)
 {
         return (size_t)gp->stack_kib << 10;
 }
+
+/* True: gp is in a blocking region. Context: gp. */
+W_INLINE bool w_g_in_region(const struct g *gp)
+{
+        return w_load_rlx(&gp->state) == G_REGION;                /* own word */
+}
+
+/* For the stack pool's reports. */
+void w_g_describe(void *owner, struct stack_owner *out);
 
 void w_g_init(void);
 void w_g_destroy(void);

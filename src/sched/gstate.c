@@ -1,8 +1,6 @@
 /* sched/gstate.c - the states of a goroutine: names, the table of legal moves, the move itself.
  *
- * Called by   every step that changes what a goroutine is doing.
- *
- * Edges     [GS1] what the mover wrote   move: state store-release -> anyone: state load-acquire
+ * Edges     [GS1] what the mover wrote   move: state store-release -> reader: state load-acquire
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,52 +1,66 @@
-/* sched/idle.c - step 8: looking for work, going to sleep, waking a thread for new work.
- *
- * Called by   find (w_idle), ready, spawn and everything that queues work (w_wake_one).
+/* sched/idle.c - step 8: spinning, releasing a P, waking an M for new work.
  *
  * PROTOCOL idle
  *
- * Goal      never runnable work with an idle P and nobody looking; never more threads looking than
+ * Goal      Runnable work never waits beside an idle P without a spinner. No more Ms spin than are
  *           useful.
- * Parties   submitter (any thread), looker (spinning M, holds a P), leaver (an M without work that
- *           gives up its P), sleeper.
- * Words     n_spinning: lookers. n_idle_p: Ps in the idle list. need_spinning: somebody saw work
- *           and no idle P; it spares leavers the walk past all queues. The queues, and next_at of
- *           each heap of timers: what is due is work, what is not yet due concerns sleepers only.
- * Submitter 1 publish work   2 [ID1] full fence   3 a looker? it will find the work: done
- *           4 no idle P: need_spinning := 1, [ID2] full fence; still none: done, a leaver will see
- *           it
- *           5 n_spinning 0 -> 1, take an idle P under the lock, start a thread that looks; no idle
- *           P any more: need_spinning := 1 under the lock, n_spinning - 1
- *           of many, with a P (sched/ready.c): 1 under the lock as many as there are idle Ps to the
- *           global queue, those Ps taken   2 the others to the own ring, what does not fit to the
- *           global queue   3 a thread for each P taken, not a looker: it has work   4 acts as a
- *           submitter of one: a P may have become idle meanwhile. Without a P: all to the global
- *           queue under the lock, together with the taking; then 3 and 4
- * Leaver    under sched.lock: 1 global queue empty?   2 P to the idle list, n_idle_p + 1
- *           3 [ID2] full fence   4 need_spinning, and it was not a looker: take a P back, look;
- *           likewise if somebody is held, PROTOCOL preempt (sched/preempt/preempt.c)   5 it was not
- *           a looker, because there were enough, and there are none any more: as a looker that
- *           found nothing. Whoever hands a P on, PROTOCOL take (sched/preempt/take.c), has not
- *           looked either, and is no sleeper: it does 5 here, and looks at every next_at
- * Yielder   takes one out of the queue and puts itself in, and who looks in between finds nothing:
- *           1 into the queue   2 [ID1] full fence   3 an idle P: acts as a submitter
- * Looker    that found nothing is a leaver first, then: 1 n_spinning - 1   2 [ID1] full fence   3
- *           look at every queue again; anything there and an idle P: take it and look anew
- *           that found something: n_spinning - 1, then acts as a submitter: it may have been the
- *           only looker, and what it found may not be all
- * Sleeper   has passed the looker's or the leaver's fence: looks at every next_at, PROTOCOL
- *           timekeeper (sched/timer/timekeeper.c): something is due and there is an idle P: take it
- *           and look anew
- * Edges     [ID1] queues <-> n_spinning         submitter's fence <-> looker's fence
- *                 queues <-> n_idle_p           yielder's fence <-> looker's, or who hands on
- *           [ID2] need_spinning <-> n_idle_p    submitter's fence <-> leaver's fence
- * Why nothing is lost   ID1: of submitter and looker, whoever's fence is later sees the other's
- *           first step: the submitter sees no looker, or the looker sees the work. ID2: the
- *           submitter sees the leaver's idle P, or the leaver sees need_spinning; who clears
- *           need_spinning looks at everything afterwards, and so sees what was published before it
- *           was set; or it finds no thread to do so, and then whoever next gives up a P looks. Nor
- *           is anything lost without need_spinning: every P that becomes idle was given up by
- *           somebody who has looked after that, or has seen one who will.
- * Not covered   the global queue is looked at under sched.lock by every leaver.
+ * Parties   submitter (any thread), spinner (an M that holds a P and searches), releaser (an M that
+ *           found no work and releases its P), sleeper (a releaser that goes to sleep).
+ * Words     n_spinning: how many Ms spin. n_idle_p: how many Ps are idle. need_spinning: a
+ *           submitter found no idle P; it only spares releasers the scan of all queues. The queues.
+ *           next_at of each heap of timers: a timer that is due is work; a later one concerns
+ *           sleepers only.
+ * Submit one goroutine
+ *           1. Publish it to a queue.
+ *           2. Full fence [ID1].
+ *           3. n_spinning > 0: done. A spinner will find it.
+ *           4. n_idle_p == 0: set need_spinning, full fence [ID2], read n_idle_p again. Still 0:
+ *              done. The next releaser sees need_spinning.
+ *           5. CAS n_spinning 0 -> 1; lost: done. Under sched.lock take an idle P, then start a
+ *              spinning M on it. No idle P left: under the lock set need_spinning, undo the CAS.
+ * Submit many, with a P (sched/ready.c)
+ *           1. Under sched.lock take the idle Ps; publish one goroutine for each to the global
+ *              queue.
+ *           2. Put the rest into the own ring; overflow goes to the global queue.
+ *           3. Start an M for each P taken. It does not spin: there is work for it.
+ *           4. Act as the submitter of one goroutine: another P may have become idle meanwhile.
+ *           Without a P all goroutines go to the global queue in step 1; then steps 3 and 4.
+ * Yield     takes a goroutine out of the queue and puts its own in; a scan in between finds
+ *           nothing.
+ *           1. Put its own goroutine into the queue.
+ *           2. Full fence [ID1].
+ *           3. n_idle_p > 0: act as a submitter.
+ * Release a P, under sched.lock
+ *           1. The global queue is not empty: keep the P and search again.
+ *           2. Put the P into the idle list, n_idle_p + 1.
+ *           3. Full fence [ID2].
+ *           4. need_spinning is set and the M did not spin: take a P back and search. The same if
+ *              an M is preempted: PROTOCOL preempt (sched/preempt/preempt.c).
+ *           5. Without the lock: an M that did not spin, because enough Ms did, finds n_spinning 0:
+ *              it scans as in Stop spinning, from step 2. An M that hands its P off, PROTOCOL take
+ *              (sched/preempt/take.c), has not searched and does not sleep; it does this step too,
+ *              and reads every next_at.
+ * Stop spinning
+ *           With work found: n_spinning - 1, then act as a submitter. The M may have been the only
+ *           spinner, and there may be more work.
+ *           Without work: release the P, then
+ *           1. n_spinning - 1.
+ *           2. Full fence [ID1].
+ *           3. Scan all queues. Work found and a P idle: take the P and search again.
+ * Sleep     has passed one of these fences. Read every next_at: PROTOCOL timekeeper
+ *           (sched/timer/timekeeper.c). A timer is due and a P idle: take the P and search again.
+ * Edges     [ID1] queues <-> n_spinning         submitter's fence <-> spinner's fence
+ *                 queues <-> n_idle_p           yielder's fence <-> spinner's fence, or the fence
+ *                                               of an M that hands its P off
+ *           [ID2] need_spinning <-> n_idle_p    submitter's fence <-> releaser's fence
+ * Why nothing is lost   ID1: of submitter and spinner, the party with the later fence sees the
+ *           first step of the other. So the submitter sees that no M spins, or the spinner sees the
+ *           work. ID2: the submitter sees the releaser's idle P, or the releaser sees
+ *           need_spinning. An M that clears need_spinning scans everything afterwards, so it sees
+ *           what was published before the word was set. If no thread is available for that scan,
+ *           the next releaser scans. Without need_spinning nothing is lost either: every P that
+ *           becomes idle was released by an M that scanned afterwards, or that saw a spinner.
+ * Not covered   the global queue: every releaser reads it under sched.lock.
  * Rejected  one thread per ready (thrashing); handing the goroutine over (loses locality).
  * Tests     sim scenarios sched_idle, sched_foreign, sched_leave, sched_many*, mutants sched-*,
  *           flow/sched/test_parallel.c, flow/sched/test_wake_batch.c; windows spin-to-idle,
@@ -54,10 +68,16 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/idle.h"
+
 #include "base/assert.h"
 #include "base/window.h"
-#include "sched/preempt/preempt.h"
+#include "sched/live.h"
 #include "sched/monitor/sysmon.h"
+#include "sched/preempt/preempt.h"
+#include "sched/sched.h"
+#include "sched/thread/sleep.h"
+#include "sched/thread/thread.h"
 
 /* ---- Ps in the idle list --------------------------------------------------------------------- */
 
@@ -76,7 +96,7 @@ void w_idle_p_put_locked(struct p *pp)
         count_idle_p(w_load_rlx(&w_sched.n_idle_p) + 1);          /* own word: under the lock */
 }
 
-/* The one that *at points to. */
+/* Takes the P that *at points to out of the list. */
 static struct p *take_idle_p_locked(struct p **at)
 {
         struct p *pp = *at;
@@ -107,49 +127,7 @@ struct p *w_idle_p_get_timed_locked(void)
         return take_idle_p_locked(first);
 }
 
-void w_p_set_dedicated(struct p *pp, bool dedicated)
-{
-        bool was = w_load_rlx(&pp->attention) & W_ATTENTION_DEDICATED;   /* own word */
-
-        if (W_LIKELY(dedicated == was))
-                return;
-        if (dedicated)
-                w_or_rlx(&pp->attention, W_ATTENTION_DEDICATED);         /* own word */
-        else
-                w_and_rlx(&pp->attention, ~(uint32_t)W_ATTENTION_DEDICATED);   /* own word */
-}
-
-/* By a CAS: the run may leave mp behind at this moment, and what it says to mp must stay. */
-static void has_p_again(struct m *mp)
-{
-        uint32_t lost = w_sched.retake_base | W_RETAKE_LOST;
-
-        W_WINDOW("p-acquired-again");
-        (void)w_cas_acqrel(&mp->retake, &lost, w_sched.retake_base);  /* [TK2] */
-}
-
-void w_p_acquire(struct m *mp, struct p *pp)
-{
-        W_ASSERT(!mp->p);
-        w_store_rlx(&pp->status, P_RUNNING);                      /* own word now */
-        mp->p = pp;
-        w_p_set_dedicated(pp, mp->dedicated);
-        if (W_UNLIKELY(w_m_lost_p(mp)))
-                has_p_again(mp);
-        w_store_rel(&pp->m, mp);                                  /* [TK3] */
-}
-
-struct p *w_p_release(struct m *mp)
-{
-        struct p *pp = mp->p;
-
-        W_ASSERT(pp && w_load_rlx(&pp->m) == mp);                 /* own word */
-        w_store_rlx(&pp->m, NULL);                                /* own word */
-        mp->p = NULL;
-        return pp;
-}
-
-/* ---- Looking --------------------------------------------------------------------------------- */
+/* ---- Spinning -------------------------------------------------------------------------------- */
 
 void w_spin_begin(struct m *mp)
 {
@@ -176,7 +154,7 @@ void w_spin_end_found(struct m *mp)
 
 /* ---- Waking ---------------------------------------------------------------------------------- */
 
-/* False: no idle P, and who next gives one up will know. */
+/* False: no P is idle, and the next releaser will see need_spinning. */
 static bool idle_p_seen(void)
 {
         if (w_load_rlx(&w_sched.n_idle_p) != 0)                   /* guarded by ID2 */
@@ -195,7 +173,8 @@ static W_NOINLINE void wake_slow(void)
         if (!w_cas_rlx(&w_sched.n_spinning, &none, 1))            /* guarded by ID1 */
                 return;
         w_lock(&w_sched.lock);
-        struct p *pp = w_load_rlx(&w_sched.stopping) ? NULL : w_idle_p_get_locked();  /* hint */
+        bool      stopping = w_load_rlx(&w_sched.world.stopping);    /* hint */
+        struct p *pp = stopping ? NULL : w_idle_p_get_locked();
 
         if (!pp) {
                 w_store_rlx(&w_sched.need_spinning, 1);           /* guarded by the lock */
@@ -214,27 +193,27 @@ void w_wake_one_slow(void)
         wake_slow();
 }
 
-/* ---- Leaving and sleeping -------------------------------------------------------------------- */
+/* ---- Releasing and sleeping ----------------------------------------------------------------- */
 
-/* Gives the P up; false if there was a reason not to, and mp still holds one. */
-static bool leave_p(struct m *mp)
+/* Releases the P. False: there was a reason not to, and mp still holds a P. */
+static bool release_p(struct m *mp)
 {
         w_lock(&w_sched.lock);
-        if (w_load_rlx(&w_sched.stopping) || w_sched.globq.n) {   /* hint */
+        if (w_load_rlx(&w_sched.world.stopping) || w_sched.globq.n) {   /* hint */
                 w_unlock(&w_sched.lock);
                 return false;
         }
         w_idle_p_put_locked(w_p_release(mp));
         w_fence_full();                                           /* [ID2][HG1] */
         bool wanted = !mp->spinning && w_load_rlx(&w_sched.need_spinning);      /* guarded by ID2 */
-        bool preemptq = w_preempt_any_locked();
+        bool preempted = w_preempt_any_locked();
 
-        if (wanted || preemptq)
+        if (wanted || preempted)
                 w_p_acquire(mp, w_idle_p_get_locked());
         w_unlock(&w_sched.lock);
         if (wanted)
                 w_spin_begin(mp);
-        return !wanted && !preemptq;
+        return !wanted && !preempted;
 }
 
 bool w_any_queue_has_work(void)
@@ -247,27 +226,29 @@ bool w_any_queue_has_work(void)
         return false;
 }
 
-/* Who was not admitted has not looked at all, and need not if somebody else will. */
-static bool nothing_is_left(bool was_looking)
+/* An M that was not allowed to spin has not scanned the queues. It may skip the scan if another M
+ * spins: that M scans all queues before it stops. */
+static bool no_work_is_left(bool was_spinning)
 {
-        if (!was_looking && w_load_rlx(&w_sched.n_spinning) != 0) /* guarded by ID1 */
+        if (!was_spinning && w_load_rlx(&w_sched.n_spinning) != 0) /* guarded by ID1 */
                 return true;
         return !w_any_queue_has_work();
 }
 
-/* The last look, with the P given up: true if it has a P again and goes on looking. */
-static bool look_again(struct m *mp)
+/* The last scan, without a P. True: mp has a P again and spins. */
+static bool scan_again(struct m *mp)
 {
-        bool was_looking = mp->spinning;
+        bool was_spinning = mp->spinning;
 
-        if (was_looking)
+        if (was_spinning)
                 spin_end(mp);
         W_WINDOW("spin-to-idle");
         w_fence_full();                                           /* [ID1] */
-        if (nothing_is_left(was_looking))
+        if (no_work_is_left(was_spinning))
                 return false;
         w_lock(&w_sched.lock);
-        struct p *pp = w_load_rlx(&w_sched.stopping) ? NULL : w_idle_p_get_locked();  /* hint */
+        bool      stopping = w_load_rlx(&w_sched.world.stopping);    /* hint */
+        struct p *pp = stopping ? NULL : w_idle_p_get_locked();
 
         w_unlock(&w_sched.lock);
         if (!pp)
@@ -279,9 +260,9 @@ static bool look_again(struct m *mp)
 
 bool w_idle(struct m *mp)
 {
-        if (!leave_p(mp))
+        if (!release_p(mp))
                 return true;
-        if (look_again(mp))
+        if (scan_again(mp))
                 return true;
         w_live_idle();
         return w_thread_sleep(mp);

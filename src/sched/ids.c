@@ -4,8 +4,9 @@
  *
  * PROTOCOL ids
  *
- * Goal      an id is never given twice; who asks for one learns exactly: never given, alive, ended;
- *           who finds a goroutine alive can act on it before its record becomes another goroutine.
+ * Goal      An id is never given twice. A caller that asks for an id learns exactly: never given,
+ *           alive, ended. A caller that finds a goroutine alive can act on it before its record
+ *           becomes another goroutine.
  *           Spawn and exit take a lock once in 16 times.
  * Parties   giver (spawner), ender (the goroutine's exit), finder (join, unpark).
  * Words     gs[i] of a page: the goroutine; NULL: not given.  state of a page, three bits for each
@@ -79,7 +80,7 @@ void w_ids_init(void)
         w_records_init(&ids.pages, sizeof(struct id_page));
         ids.next_batch = 0;
         ids.central = (struct id_source){ NULL, W_ID_BATCH };
-        w_store_rlx(&ids.n_batches, 0);         /* own word: nobody runs yet */
+        w_store_rlx(&ids.n_batches, 0);         /* own word: no other thread runs yet */
 }
 
 void w_ids_destroy(void)
@@ -87,7 +88,7 @@ void w_ids_destroy(void)
         w_records_destroy(&ids.pages);
 }
 
-/* Id 0 is nobody's: the first batch begins with 1. */
+/* Id 0 is never given: the first batch begins with 1. */
 static void page_reset(struct id_page *page, uint64_t batch)
 {
         page->batch = batch;
@@ -133,7 +134,7 @@ bool w_id_give_slow(struct id_source *source, struct g *gp)
         return ok;
 }
 
-/* Out of the table and free. Its last id has ended, so nobody waits for it. */
+/* Takes the page out of the table and frees it. Its last id has ended: no joiner waits for it. */
 void w_id_retire(struct id_page *page)
 {
         struct bucket *b = bucket_of(page->batch);

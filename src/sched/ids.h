@@ -19,7 +19,7 @@ enum { W_ID_BATCH = 16 };
 struct id_page {
         struct queue_node link;         /* b  in its bucket, or free; first, see base/records.h */
         uint64_t          batch;        /* i  id / W_ID_BATCH */
-        struct list_node  joiners;      /* b  who waits for an id of this page */
+        struct list_node  joiners;      /* b  waiters for an id of this page */
         w_atomic_u64      state;        /* a  [IP2] three bits per id: see PROTOCOL ids */
         W_ATOMIC(struct g *) gs[W_ID_BATCH];    /* a  [IP1] NULL: not given yet */
 };
@@ -30,7 +30,7 @@ struct id_source {
         uint32_t        next;           /* index in page; W_ID_BATCH: take a new batch */
 };
 
-/* One who waits for the end of a goroutine; lives in the waiting call's frame. */
+/* A waiter for the end of a goroutine. Stands in the frame of the waiting call. */
 struct joiner {
         struct list_node link;          /* b  in the page, or on no list */
         int64_t          id;
@@ -74,7 +74,7 @@ W_MUST_CHECK W_INLINE bool w_id_give(struct id_source *source, struct g *gp)
 #define W_ID_GONE(index)  ((uint64_t)1 << (2 * W_ID_BATCH + (index)))
 #define W_ID_ALL_GONE     ((((uint64_t)1 << W_ID_BATCH) - 1) << (2 * W_ID_BATCH))
 
-/* For w_id_end: somebody has looked at the goroutine, or its end was counted by others meanwhile;
+/* For w_id_end: another thread has looked at the goroutine, or counted its end meanwhile;
  * and the page whose last id has gone. */
 void w_id_end_slow(struct id_page *page, int64_t id, struct list_node *woken);
 void w_id_retire(struct id_page *page);
@@ -108,7 +108,7 @@ enum id_found w_id_find(int64_t id, struct g **gp, struct lock **held);
 /* With what w_id_find locked: waits for the end of gp as soon as the lock is released. */
 void w_id_join_locked(struct g *gp, struct joiner *joiner);
 
-/* Takes a joiner out, if it is not out already; nobody looks at it any more. */
+/* Takes a joiner out, if it is not out already. No thread reads it afterwards. */
 void w_id_unjoin(struct joiner *joiner);
 
 /* How many ids were given in this run, for statistics. */

@@ -1,15 +1,14 @@
 /* sched/local.c - goroutine-local storage: keys with destructors, a value per goroutine and key.
  *
- * Called by   user code; exit runs the destructors.
- *
  * A goroutine's values are an array that grows with the highest key it has set. Keys are slots with
- * a generation: the value of a key that was freed and given out again is not the old one's.
+ * a generation: a key that was freed and given out again does not have the old key's values.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/local.h"
+
 #include "base/lock.h"
 #include "sched/sched.h"
-
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
@@ -17,7 +16,7 @@
 
 enum {
         N_KEYS = 1024,
-        DESTROY_ROUNDS = 4,     /* destructors may set values again; then it is enough */
+        DESTROY_ROUNDS = 4,     /* destructors may set values again, but not for ever */
 };
 
 struct key {
@@ -34,7 +33,7 @@ struct value {
 static struct lock keys_lock = W_LOCK_INIT(keys);
 static struct key  keys[N_KEYS];        /* keys_lock; generations survive runs */
 
-/* A key is its slot and the generation it was given in. */
+/* The id of a key: its slot and the generation of the slot. */
 static unsigned key_id(uint32_t slot, uint32_t generation)
 {
         return generation * N_KEYS + slot;
@@ -105,7 +104,7 @@ static int grow(struct g_cold *own, uint32_t n)
         return 0;
 }
 
-/* The slot of a value of gp, or NULL: it has set none so high. */
+/* The slot of a value of gp. NULL: gp has not set a key so high. */
 static struct value *slot_of(const struct g *gp, weft_key key)
 {
         struct g_cold *own = w_g_cold(gp);
@@ -162,7 +161,7 @@ static void (*destructor_of(uint32_t slot, uint32_t generation))(void *)
         return destroy;
 }
 
-/* User code runs here: the mark says so. */
+/* Runs each destructor once. They are user code, so m.where says so meanwhile. */
 static bool destroy_once(struct g_cold *own)
 {
         bool any = false;

@@ -1,6 +1,6 @@
 /* sched/p.h - struct p: the right to run goroutines, and what is cached with that right.
  *
- * A P belongs to exactly one of: the M whose m->p it is, the idle list, or the stopper of the
+ * A P belongs to exactly one party: the M whose m->p it is, the idle list, or the stopper of the
  * world. "Owner" below is that party.
  *
  * SPDX-License-Identifier: MIT
@@ -19,99 +19,100 @@
 
 struct m;
 
-/* Why an M does not come back, see sched/monitor/activity.c. */
+/* What an M does that stays in user code: sched/monitor/activity.c. */
 enum activity {
         W_ACTIVITY_NOT_YET,
-        W_ACTIVITY_STARVED,           /* it would, but gets no CPU */
-        W_ACTIVITY_RUNNING,               /* it computes */
-        W_ACTIVITY_BLOCKED,
-        W_ACTIVITY_UNKNOWN,           /* the system does not tell */
+        W_ACTIVITY_STARVED,     /* it is runnable, but gets no CPU */
+        W_ACTIVITY_RUNNING,     /* it computes */
+        W_ACTIVITY_BLOCKED,     /* it sleeps in the kernel */
+        W_ACTIVITY_UNKNOWN,     /* the kernel does not tell */
 };
 
-/* What the monitor saw when it last looked. */
+/* The last sample that the monitor took of a P. */
 struct sample {
         struct m       *m;
         uint32_t        where;
-        int64_t         since;          /* for how long it has been so */
-        int64_t         came_at;        /* likewise, also what a late round makes one forget */
-        bool            suspect;        /* long enough, and somebody needs its P */
+        int64_t         since;          /* since when m and where are the same */
+        int64_t         came_at;        /* the same, but not reset by a late round */
+        bool            suspect;        /* long enough, and its P is needed */
         bool            has_base;
-        int64_t         preempt_by_at;        /* by when it should be held; 0: it was not asked */
-        int64_t         asked_run;      /* how much it had run when it was asked */
-        int64_t         run;            /* how much when the system was last asked */
-        enum activity    verdict;
-        int64_t         read_at;        /* when the system was last asked */
-        int64_t         first_run;      /* how much it had run when first seen so; or NOT_SEEN */
-        struct w_os_cpu_usage base;           /* at the beginning of the window that is judged */
+        int64_t         preempt_by_at;  /* by when it should be stopped; 0: it was not asked */
+        int64_t         asked_run;      /* its CPU time when it was asked */
+        int64_t         run;            /* its CPU time when the kernel was last asked */
+        enum activity   verdict;
+        int64_t         read_at;        /* when the kernel was last asked */
+        int64_t         first_run;      /* its CPU time at the first sample; or NOT_SEEN */
+        struct w_os_cpu_usage base;     /* at the beginning of the window that is judged */
         int64_t         base_at;
-        uint32_t        nopreempt_no;   /* a stay with W_IN_NOPREEMPT, 0: none */
-        int64_t         nopreempt_since;        /* W_FOREVER: it was told of */
+        uint32_t        nopreempt_no;   /* of a stay with W_IN_NOPREEMPT; 0: none */
+        int64_t         nopreempt_since;        /* W_FOREVER: it was reported */
         uint64_t        n_switches;     /* of this P */
-        int64_t         switched_at;    /* since when it is so many */
-        bool            yield_asked;    /* a turn was asked for since then */
+        int64_t         switched_at;    /* when that number last changed */
+        bool            yield_asked;    /* W_ATTENTION_YIELD was set since then */
 };
 
 enum p_status { P_IDLE, P_RUNNING, P_STOPPED, P_DEAD };
 
 /* Reasons to go through g0 instead of straight to the next goroutine. */
 enum p_attention {
-        W_ATTENTION_STOP = 1,   /* somebody wants the world to stop, or to end */
-        W_ATTENTION_DEBUG = 2,  /* always: WEFT_DEBUG wants every switch to be decided on g0 */
+        W_ATTENTION_STOP = 1,   /* the world must stop, or the run must end */
+        W_ATTENTION_DEBUG = 2,  /* always set: by WEFT_DEBUG every switch is decided on g0 */
         W_ATTENTION_DUE = 4,    /* a timer of this P is due */
-        W_ATTENTION_YIELD = 8,  /* others wait, and nobody has had a turn for 10 ms */
-        W_ATTENTION_DEDICATED = 16,  /* the M that holds it is not for everyone: PROTOCOL threads.
-                                 * Changed by the owner only */
-        W_ATTENTION_GIVE = 32,  /* a turn was asked for in vain: its M is to go on without it */
+        W_ATTENTION_YIELD = 8,  /* goroutines wait, and none has had a turn for 10 ms */
+        W_ATTENTION_DEDICATED = 16,     /* the M that holds it is dedicated: PROTOCOL threads.
+                                         * Changed by the owner only */
+        W_ATTENTION_GIVE = 32,  /* YIELD had no effect: its M must give the P away */
 };
 
 enum {
         W_GLOBAL_EVERY = 61,    /* ticks between looks at the global queue: prime, as in Go */
-        W_NEXT_HOPS_MAX = 16,   /* through `next` in a row before one comes from the ring */
-        W_PARENT_EVERY = 4096,  /* turns of the old before one is an oldest parent's: with 16 hops
-                                 * each some 10 ms. Each such turn leaves a branch half done */
-        W_FREE_G_MAX = 64,      /* dead records kept; spills down to half */
+        W_NEXT_HOPS_MAX = 16,   /* through `next` in a row before a goroutine from the ring runs */
+        W_PARENT_EVERY = 4096,  /* turns of the ring before the oldest parent gets one: with 16 hops
+                                 * each about 10 ms. Such a turn leaves a branch half done */
+        W_FREE_G_MAX = 64,      /* cached dead records; a full cache gives half away */
 };
 
-/* From ready to running: every W_READY_EVERY-th is timed, because a look at the clock costs as much
- * as a switch. Bucket i counts those of 2^i to 2^(i+1) ns. */
+/* From ready to running: one in W_READY_EVERY is timed, because reading the clock costs as much as
+ * a switch. Bucket i counts latencies of 2^i to 2^(i+1) ns. */
 enum { W_READY_EVERY = 256, W_READY_UNIT = 64, W_READY_BUCKETS = 40 };
 
-/* Counters are written by the owner alone and read by anyone. */
+/* Counters: written by the owner only, read by any thread. */
 struct p_stats {
         w_atomic_u64 ready_to_run[W_READY_BUCKETS];
         w_atomic_u64 spawned, ended, switches, steals, spills, takes, handoffs, preemptions;
         w_atomic_u64 parks[W_N_WAIT_REASONS];
 };
 
-/* Key: i immutable   o owner   O owner writes, anyone reads   s sched.lock   a edge named */
+/* Key: i immutable   o owner   O owner writes, any thread reads   s sched.lock   a edge named */
 struct p {
         uint32_t           id;          /* i  index in sched.all_p */
         W_ATOMIC(struct m *) m;         /* O  back link; NULL while idle. m->p == this */
-        w_atomic_u32       status;      /* O  enum p_status; changed under sched.lock but for the
-                                         *    owner's own stop */
-        struct p          *idle_next;   /* s  link in sched.idle_p; o  while somebody starts threads
-                                         *    for several */
-        struct m          *asked;       /* s  who was asked for it; see PROTOCOL take */
-        struct sample      sample;       /* the monitor's own */
-        struct m          *taken_from;  /* s  who had it, while the world is stopped; or NULL */
-        bool               deferred_spinning;   /* o  the thread that is owed is to look for work */
-        bool               looks_first;         /* o  it has run nobody since the world started */
+        w_atomic_u32       status;      /* O  enum p_status; changed under sched.lock, except by an
+                                         *    owner that stops */
+        struct p          *idle_next;   /* s  link in sched.idle_p; o  in a list of Ps that need a
+                                         *    thread each */
+        struct m          *asked;       /* s  the M that was asked for it: PROTOCOL take */
+        struct sample      sample;      /* the monitor's own */
+        struct m          *taken_from;  /* s  its M before the world was stopped; or NULL */
+        bool               deferred_spinning;   /* o  its deferred thread must search for work */
+        bool               looks_first;         /* o  it has run no goroutine since the world
+                                                 *    started */
 
         w_atomic_u32       attention;   /* a  hint: set of enum p_attention */
         uint32_t           tick;        /* o  schedules that did not inherit their slice */
-        uint32_t           hops;        /* o  through `next` or to a parent in a row */
-        uint32_t           n_turns;     /* o  of somebody old, after too many hops */
-        uint32_t           n_readied;   /* o  to tell every 256th */
-        bool               next_is_parent;      /* o  who stands in `next` let its child go first */
+        uint32_t           hops;        /* o  through `next` or to a parent, in a row */
+        uint32_t           n_turns;     /* o  of the ring or a parent, after too many hops */
+        uint32_t           n_readied;   /* o  to time one in W_READY_EVERY */
+        bool               next_is_parent;      /* o  `next` is a parent whose child ran first */
         uint64_t           rand;        /* o */
         uint32_t           n_checkpoints;       /* o  self.c */
         uint32_t           slice_tick;  /* o  the tick of the slice that slice_at began */
         int64_t            slice_at;    /* o */
         int64_t            now;         /* o  the time when this P last went through the search */
-        w_atomic_u64       clock;       /* a  hint: the time, as of the monitor: sysmon.c */
+        w_atomic_u64       clock;       /* a  hint: the time, written by the monitor: sysmon.c */
         struct id_source   ids;         /* o */
         struct queue       free_g;      /* o  dead records */
-        struct queue       free_lazytimers; /* o  likewise */
+        struct queue       free_lazytimers; /* o  dead timer records */
         struct stack_cache stacks;      /* o */
         struct p_stats     stats;       /* O */
         struct g          *spill[W_RUNQ_SPILL]; /* o  scratch: commits have little stack */
@@ -121,43 +122,65 @@ struct p {
         struct timers      timers;      /* PROTOCOL timers (sched/timer/timers.c) */
 };
 
-/* How many wait in the P's own queues, for reports. */
+/* How many goroutines wait in the P's own queues, for reports. */
 W_INLINE uint32_t w_p_len_hint(const struct p *pp)
 {
         return w_runq_len_hint(&pp->runq) + w_parents_len_hint(&pp->parents);
 }
 
-/* Nothing in the P's own queues. In this order: see PROTOCOL parents. Context: any thread. */
+/* The P's own queues are empty. The order of the two reads matters: PROTOCOL parents. Context: any
+ * thread. */
 W_INLINE bool w_p_has_no_work(const struct p *pp)
 {
         return w_runq_is_empty(&pp->runq) && w_parents_is_empty(&pp->parents);
 }
 
-/* Something else than the M itself is a reason to go through g0. A hint. */
+/* There is a reason to go through g0, other than a dedicated M. A hint. */
 W_INLINE bool w_p_is_wanted(const struct p *pp)
 {
         return w_load_rlx(&pp->attention) & ~(uint32_t)W_ATTENTION_DEDICATED;        /* hint */
 }
 
-/* Others wait for a turn. A hint. */
+/* Goroutines wait for a turn. A hint. */
 W_INLINE bool w_p_turn_is_wanted(const struct p *pp)
 {
         return w_load_rlx(&pp->attention) & W_ATTENTION_YIELD;    /* hint */
 }
 
-/* Others wait for a turn, or somebody for the world to stop. A hint. */
+/* Goroutines wait for a turn, or the world must stop. A hint. */
 W_INLINE bool w_p_is_to_yield(const struct p *pp)
 {
         return w_load_rlx(&pp->attention) & (W_ATTENTION_YIELD | W_ATTENTION_STOP);     /* hint */
 }
 
-/* A counter of the owner: nobody else writes, so no locked instruction is needed. */
+/* Adds to a counter of the owner. Only the owner writes: no locked instruction is needed. */
 W_INLINE void w_p_count(w_atomic_u64 *counter, uint64_t n)
 {
         w_store_rlx(counter, w_load_rlx(counter) + n);            /* counter */
 }
 
-/* ---- From ready to running, latency.c -------------------------------------------------------- */
+/* ---- p.c: records and owners ----------------------------------------------------------------- */
+
+/* Makes the first n Ps; all but P 0 are idle. */
+W_MUST_CHECK int w_ps_init(uint32_t n);
+void w_ps_free(void);
+/* Makes records up to all_p[n - 1]; the new ones are DEAD. -ENOMEM. Context: the stopper of the
+ * world, or no M exists yet. */
+W_MUST_CHECK int w_ps_make(uint32_t n);
+/* DEAD -> STOPPED: pp takes part when the world starts; its heap is still closed. -ENOMEM. Context:
+ * as w_ps_make. */
+W_MUST_CHECK int w_p_revive(struct p *pp);
+/* STOPPED -> DEAD: returns what pp has cached. Its queues are empty and its heap is closed. */
+void w_p_bury(struct p *pp);
+
+void w_p_acquire(struct m *mp, struct p *pp);
+struct p *w_p_release(struct m *mp);
+/* Notes on pp, which is the caller's, whether its M is dedicated. */
+void w_p_set_dedicated(struct p *pp, bool dedicated);
+/* pp has no owner: it goes to the idle list, or has stopped. With sched.lock. */
+void w_p_give_up_locked(struct p *pp);
+
+/* ---- From ready to running ------------------------------------------------------------ */
 
 void w_latency_begin(struct g *gp);
 void w_latency_end(struct p *pp, struct g *gp);

@@ -1,18 +1,23 @@
-/* sched/ready.c - step 6: goroutines that waited may run again, one or many at a time.
+/* sched/ready.c - step 6: waiting goroutines become runnable, one or many at a time.
  *
- * Called by   whoever won the right to wake them, on any thread, with or without a P; timers.
- * Protocols   cites park (sched/switch.c), idle (sched/idle.c), whose "submitter of many" is here.
+ * Protocols   cites park (sched/switch.c), idle (sched/idle.c), whose "Submit many" is here.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/ready.h"
+
 #include "base/assert.h"
 #include "base/window.h"
-#include "sched/thread/lockthread.h"
+#include "sched/idle.h"
+#include "sched/queue/globq.h"
+#include "sched/queue/queue.h"
 #include "sched/sched.h"
+#include "sched/thread/lockthread.h"
+#include "sched/thread/thread.h"
 
-enum { PORTION = 128 };         /* most that are moved under sched.lock at once */
+enum { PORTION = 128 };         /* moved under sched.lock at once, at most */
 
-/* Not into the caller's queue: it has none, or gp is locked to its thread. */
+/* Not into the caller's queue: the caller has no P, or gp is locked to its thread. */
 static W_NOINLINE void ready_elsewhere(struct g *gp)
 {
         if (!w_lockthread_ready(gp))
@@ -41,12 +46,12 @@ static struct g *pop(struct queue *batch)
         return n ? W_CONTAINER_OF(n, struct g, link) : NULL;
 }
 
-/* Up to n idle Ps, linked by idle_next. */
+/* Takes up to n idle Ps, linked by idle_next. */
 static struct p *take_idle_ps_locked(uint32_t n)
 {
         struct p *taken = NULL;
 
-        if (w_load_rlx(&w_sched.stopping))                        /* guarded by the lock */
+        if (w_load_rlx(&w_sched.world.stopping))                        /* guarded by the lock */
                 return NULL;
         for (struct p *pp; n > 0 && (pp = w_idle_p_get_locked()); n--) {
                 pp->idle_next = taken;
@@ -55,7 +60,7 @@ static struct p *take_idle_ps_locked(uint32_t n)
         return taken;
 }
 
-/* The oldest go to the global queue, one for each P that is idle; those Ps are returned. */
+/* Moves the oldest to the global queue, one for each idle P, and returns these Ps. */
 static struct p *share(struct queue *batch)
 {
         struct queue shared = { 0 };
@@ -74,7 +79,7 @@ static struct p *share(struct queue *batch)
         return taken;
 }
 
-/* In order behind those who are there; what does not fit goes to the global queue. */
+/* Appends in order behind the goroutines of the ring; overflow goes to the global queue. */
 static void queue_in_order(struct p *pp, struct queue *batch)
 {
         for (struct g *gp; (gp = pop(batch));) {
@@ -94,7 +99,7 @@ static void queue_at_random(struct p *pp, struct queue *batch)
                 w_queue_put_next(pp, gp);
 }
 
-void w_queue_many(struct p *pp, struct queue *batch)
+void w_ready_publish(struct p *pp, struct queue *batch)
 {
         struct p *taken = share(batch);
 
@@ -119,10 +124,10 @@ static W_NOINLINE void ready_many_here(struct p *pp, struct queue *batch)
         }
         if (W_UNLIKELY(!all))
                 w_lockthread_sort_out(batch);
-        w_queue_many(pp, batch);
+        w_ready_publish(pp, batch);
 }
 
-/* State and queue change at one moment, as weft_check sees it. */
+/* State and queue change in one critical section: weft_check sees both or neither. */
 static struct p *publish_portion(struct queue *batch)
 {
         uint32_t  n = 0;

@@ -1,18 +1,20 @@
-/* sched/self.c - what a goroutine may ask and say about itself.
- *
- * Called by   user code.
+/* sched/self.c - the id, name, slice and errno of the calling goroutine.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sched/sched.h"
+#include "sched/self.h"
 
+#include "sched/live.h"
+#include "sched/run/foreign.h"
+#include "sched/sched.h"
+#include "sched/switch.h"
 #include "weft.h"
 
 #include <string.h>
 
 enum {
         SLICE_NS = 10000000,    /* how long a goroutine may compute between two checkpoints */
-        CLOCK_EVERY = 32,       /* checkpoints between two looks at the clock, which costs 30 ns */
+        CLOCK_EVERY = 32,       /* checkpoints between two reads of the clock, which cost 30 ns */
 };
 
 W_EXPORT int64_t weft_id(void)
@@ -25,13 +27,13 @@ W_EXPORT int64_t weft_id(void)
         return id;
 }
 
-/* Reports are read line by line, with names in quotes. */
-static bool may_be_queued(char c)
+/* True: c may stand in a name. Reports are read line by line, with names in quotes. */
+static bool may_be_quoted(char c)
 {
         return (unsigned char)c >= ' ' && c != '"' && c != '\177';
 }
 
-/* Cut at a byte, not in the middle of a UTF-8 character. */
+/* A name that is too long is cut, but not in the middle of a UTF-8 character. */
 void w_name_copy(char out[W_NAME_BYTES], const char *name)
 {
         size_t n = strnlen(name, W_NAME_BYTES);
@@ -42,7 +44,7 @@ void w_name_copy(char out[W_NAME_BYTES], const char *name)
                         n--;
         }
         for (size_t i = 0; i < n; i++)
-                out[i] = may_be_queued(name[i]) ? name[i] : '?';
+                out[i] = may_be_quoted(name[i]) ? name[i] : '?';
         out[n] = '\0';
 }
 
@@ -68,7 +70,7 @@ W_EXPORT int64_t weft_count(void)
         return n;
 }
 
-/* True once the slice that this P works on is used up. A new tick is a new slice. */
+/* True: the current slice of this P is used up. A new tick begins a new slice. */
 static bool slice_is_over(struct p *pp)
 {
         if (pp->n_checkpoints++ % CLOCK_EVERY)
@@ -87,8 +89,8 @@ W_EXPORT int weft_checkpoint(void)
         W_ENTER();
         struct p *pp = w_p();
         bool      stays = w_where_before_ & W_IN_NOPREEMPT;
-        bool      region = w_where_before_ & W_IN_REGION;      /* it keeps its P, if it has one */
-        bool      lost = !pp && w_g() && !stays;        /* its slice was over long ago */
+        bool      region = w_where_before_ & W_IN_REGION;      /* keeps its P, if it has one */
+        bool      lost = !pp && w_g() && !stays;        /* the slice was over long ago */
         bool      over = pp && !stays && (w_p_is_wanted(pp) || slice_is_over(pp));
 
         if (over && !region)
@@ -101,7 +103,7 @@ W_EXPORT int weft_checkpoint(void)
         return over || lost;
 }
 
-/* Out of line and not const, so that every mention in user code asks anew: see weft.h. */
+/* Out of line and not const, so that every use of errno in user code calls it again: see weft.h. */
 W_NOIPA W_EXPORT int *weft_errno(void)
 {
         return w_os_errno();

@@ -1,17 +1,23 @@
 /* sched/spawn.c - step 1: a function becomes a goroutine.
  *
- * Called by   user code: weft_go and its kin; scope/scope.c for goroutines in a scope.
- * Calls       g.c (record), ids.c, stack.c (a promise, not yet a stack), queue.c, idle.c.
- *
  * A plain spawn promises a stack and binds none: a goroutine that waits for its first turn costs
- * its record only. What must be kept until then besides function and argument (a name, a copy of
- * the argument) binds the stack at once and stands at its top.
+ * its record only. A name or a copy of the argument must be kept until then: it stands at the top
+ * of the stack, and the stack is bound at once.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "base/assert.h"
-#include "sched/sched.h"
+#include "sched/spawn.h"
 
+#include "base/assert.h"
+#include "sched/idle.h"
+#include "sched/live.h"
+#include "sched/queue/globq.h"
+#include "sched/queue/queue.h"
+#include "sched/run/foreign.h"
+#include "sched/run/run.h"
+#include "sched/sched.h"
+#include "sched/self.h"
+#include "sched/switch.h"
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
@@ -21,7 +27,7 @@ enum { ARG_COPY_MAX = 4096 };
 
 struct spawn {
         union g_fn  fn;
-        struct scope *scope;            /* that it runs in, which decides on the kind of fn */
+        struct scope *scope;            /* it runs in, or NULL; decides on the kind of fn */
         void       *arg;
         const void *copy;               /* NULL: none */
         size_t      copy_size;
@@ -37,7 +43,7 @@ static size_t round_size(size_t size)
         return (size + 1023) & ~(size_t)1023;
 }
 
-/* A record with an id and the promise of a stack; nobody else sees it yet. */
+/* Gets a record with an id and the promise of a stack. No other thread sees it yet. */
 W_INLINE int obtain(struct p *pp, const struct spawn *s, struct g **out)
 {
         struct g *gp = w_g_get(pp);
@@ -76,7 +82,7 @@ W_INLINE void prepare(struct g *gp, const struct spawn *s)
         W_ASSERT(!gp->stack);
 }
 
-/* What has to wait for the first run stands on the stack, so the stack is bound now. */
+/* Name and argument copy stand on the stack until the first run, so the stack is bound now. */
 W_INLINE void furnish(struct p *pp, struct g *gp, const struct spawn *s)
 {
         if (!s->name && !s->copy)
@@ -89,8 +95,8 @@ W_INLINE void furnish(struct p *pp, struct g *gp, const struct spawn *s)
                 w_name_copy(w_g_cold(gp)->name, s->name);
 }
 
-/* Child first: the child runs at once and the parent waits in `next`. Everyone else queues, and so
- * does the child of one that stays on its thread. */
+/* Child first: the child runs at once and the parent waits in `next`. Every other child queues, and
+ * so does the child of a goroutine that must stay on its thread. */
 W_INLINE void publish(struct p *pp, struct g *gp, const struct spawn *s)
 {
         if (!pp) {
@@ -107,11 +113,11 @@ W_INLINE void publish(struct p *pp, struct g *gp, const struct spawn *s)
         }
         if (s->child_first && w_g() && !w_g()->nopreempt) {
                 if (W_LIKELY(!w_m()->stays)) {
-                        w_run_child(gp);
+                        w_switch_to_child(gp);
                         return;
                 }
                 if (!w_g_in_region(w_g()) && !w_g()->locked) {
-                        w_queue_child(gp);
+                        w_switch_queue_child(gp);
                         return;
                 }
         }

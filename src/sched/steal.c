@@ -1,35 +1,31 @@
 /* sched/steal.c - step 7: take work from another P.
  *
- * Called by   find, by a spinning M that holds an empty P.
  * Protocols   cites runq (sched/queue/runq.c), idle (sched/idle.c), timers (sched/timer/timers.c).
  *
- * Victims are visited in an order that reaches each once per round and differs from round to round.
- * The oldest parent is the root of the most work, and its P will come to it last.
- * `next` is taken only in the last round, and only if it stays where it is for a moment: mostly the
- * victim is about to run it, and moving it would undo the locality that slot is for.
+ * Each round visits every victim once, in an order that differs from round to round. After the ring
+ * the oldest parent is taken: it is the root of the most work, and its P would run it last. `next`
+ * is taken only in the last round, and only if it stays there for a moment. Mostly the victim is
+ * about to run it, and moving it would lose the locality that the slot is for.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/steal.h"
+
 #include "base/assert.h"
+#include "base/tuning.h"
+#include "sched/queue/queue.h"
 #include "sched/sched.h"
 
-enum {
-        ROUNDS = 4,
-#if defined(W_HOOKED)
-        PATIENCE = 0,           /* an engine chooses who runs: waiting only makes runs longer */
-#else
-        PATIENCE = 100,         /* pauses before `next` is taken: some 3 us */
-#endif
-};
+enum { ROUNDS = 4 };
 
-/* True if the same goroutine stood in `next` for a while. */
+/* True: the same goroutine stands in `next` for a while. */
 static bool next_is_stale(struct p *victim)
 {
         struct g *before = w_load_rlx(&victim->runq.next);        /* hint */
 
         if (!before)
                 return false;
-        for (int i = 0; i < PATIENCE; i++)
+        for (int i = 0; i < W_TUNE_STEAL_PAUSES; i++)
                 w_cpu_pause();
         return w_load_rlx(&victim->runq.next) == before;          /* hint */
 }
@@ -67,8 +63,8 @@ struct g *w_steal(struct m *mp)
         return NULL;
 }
 
-/* Due timers count as work of a P that does not get round to it. The woken go to the own queue, and
- * whoever finds something there wakes the next looker. */
+/* Due timers are work of a P that is too busy to fire them. The goroutines that they wake go to the
+ * caller's queue; a spinner that finds work there wakes the next spinner. */
 struct g *w_steal_timers(struct m *mp)
 {
         for (uint32_t i = 0; i < w_n_procs(); i++) {

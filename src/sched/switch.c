@@ -1,64 +1,81 @@
-/* sched/switch.c - steps 4 and 5: from one goroutine to the next, and what happens in between.
- *
- * Called by   schedule (w_execute), everything that waits (w_park), exit, user code (weft_yield).
- * Calls       queue.c for the next goroutine; the commit of the one that left (commit.c).
+/* sched/switch.c - steps 4 and 5: from one goroutine to the next, and the commit in between.
  *
  * Built as arch/arch.h demands: no LTO, no sanitizer, baseline instruction set; nothing derived
  * from the thread lives across a switch. TSan does not see the accesses of this file, so it
  * contains the switches and what they need, and no protocol.
  *
+ * A commit is the work that remains for a goroutine once it is off its stack (struct commit, m.h).
+ * Every switch away sets one:
+ *   w_park                  w_commit_park       commit.c
+ *   yield                   w_commit_yield      commit.c
+ *   w_switch_to_child       w_commit_parent     commit.c
+ *   w_switch_queue_child    w_commit_child      commit.c
+ *   w_switch_exit           w_commit_exit       exit.c
+ *   w_on_g0                 w_commit_call       commit.c
+ *   weft_blocking           w_commit_blocking   preempt/blocking.c
+ *   w_execute               w_commit_nothing    commit.c
+ *
  * PROTOCOL park
  *
- * Goal      a goroutine that waits can be woken from the moment others can find it, and is never
- *           run while its registers are not saved; one switch per hand-off.
- * Parties   parker (goroutine), committer (the M, after the switch), waker.
- * Words     g.state; the lock or word of what is waited for (the caller's).
- * Parker    1 is found by wakers only through an object whose lock it holds, or whose word it has
- *           not moved yet   2 leaves a commit with its M   3 switches, to the next goroutine if one
- *           is at hand, else to g0
- * Committer 1 RUNNING -> WAITING [GS1]   2 unlock(g, arg): releases the lock or moves the word.
- *           From here on g may run elsewhere and is not touched   3 unlock said no: g is WAITING
- *           and found by nobody: makes it RUNNABLE, into `next`
- * Waker     1 takes g out of the object under its lock, or wins its word   2 w_ready: WAITING ->
- *           RUNNABLE; any other state is fatal, it means two wakers   3 queue, wake a thread
- * Why safe  the waker can reach step 1 only after the committer's step 2, which comes after the
- *           registers were saved and the state was set; the lock (or word) hands both over.
- * Direct    the parker goes straight to another goroutine if its P needs no attention, it is not
- *           the 61st tick, and the P's own queue has one. All else (global queue, stealing,
- *           stopping, sleeping) is decided on g0.
- * Budget    the commit runs on the next goroutine's stack: no user code, no switch, and 768 bytes.
- *           Most is taken by the end of a goroutine that others have joined, with a full ring and
- *           sched.lock contended: 640 as gcc -O2 builds it, 728 with randomize=1. A wake that finds
- *           an idle P and no idle thread has one created, which takes what libc takes: it is owed,
- *           and paid on g0 when the commit is over. w_park checks that no runtime lock is held but
- *           the one that unlock releases.
- * Rejected  always through g0 (two switches); publishing before the switch (the waker's M could run
- *           the goroutine while we still stand on its stack).
+ * Goal      A goroutine that waits can be woken from the moment its waker can find it. It never
+ *           runs while its registers are not saved. A hand-off costs one switch.
+ * Parties   parker (the goroutine), committer (the M, after the switch), waker.
+ * Words     g.state; the lock or word of the object that the parker waits for (the caller's).
+ * Park      1. Wakers find the parker only through an object whose lock it holds, or whose word it
+ *              has not moved yet.
+ *           2. Leave a commit with the M.
+ *           3. Switch to the next goroutine if the P has one, else to g0.
+ * Commit    1. RUNNING -> WAITING [GS1].
+ *           2. unlock(g, arg): it releases the lock or moves the word. From here on g may run
+ *              elsewhere; do not touch it.
+ *           3. unlock returned false: g is WAITING and no waker can find it. Make it RUNNABLE and
+ *              put it into `next`.
+ * Wake      1. Take g out of the object under its lock, or win its word.
+ *           2. w_ready: WAITING -> RUNNABLE. Any other state is fatal: it means two wakers.
+ *           3. Queue g and wake an M.
+ * Why safe  The waker reaches step 1 only after step 2 of the commit. That comes after the
+ * registers
+ *           were saved and the state was set. The lock (or word) hands both over.
+ * Direct    The parker goes straight to another goroutine if its P needs no attention, it is not
+ *           the 61st tick, and the P's own queue has a goroutine. Everything else (global queue,
+ *           stealing, stopping, sleeping) is decided on g0.
+ * Budget    The commit runs on the next goroutine's stack: no user code, no switch, and at most 768
+ *           bytes. The end of a joined goroutine needs most, with a full ring and sched.lock
+ *           contended: 640 bytes as gcc -O2 builds it, 728 with randomize=1. A wake that finds an
+ *           idle P and no idle M needs a new thread, and libc needs much stack for that. So the
+ *           creation is deferred and done on g0 when the commit is over. w_park checks that no
+ *           runtime lock is held but the one that unlock releases.
+ * Rejected  Always through g0 (two switches). Publishing before the switch (the waker's M could run
+ *           the goroutine while this M still stands on its stack).
  * Tests     flow/sched/test_go.c, flow/sched/test_unpark.c, sim scenarios sched_*.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/switch.h"
+
 #include "base/assert.h"
 #include "sched/commit.h"
+#include "sched/exit.h"
 #include "sched/preempt/nopreempt.h"
-#include "sched/thread/lockthread.h"
 #include "sched/preempt/take.h"
-
+#include "sched/queue/queue.h"
+#include "sched/sched.h"
+#include "sched/thread/lockthread.h"
+#include "sched/thread/thread.h"
 #include "weft.h"
 
 /* ---- Leaving and arriving -------------------------------------------------------------------- */
 
 W_INLINE struct g *pick_bound(struct p *pp)
 {
-        struct g *gp = w_pick_direct(pp);
+        struct g *gp = w_queue_take_direct(pp);
 
         if (gp && W_UNLIKELY(!gp->stack))
                 w_g_bind(pp, gp, 0);
         return gp;
 }
 
-/* What the M owes to the goroutine that left, now that it is off its stack; done in the name of the
- * M, whichever stack this is. */
+/* Runs the commit of the goroutine that left. The M is the actor, whichever stack this is. */
 W_INLINE void run_commit(struct m *mp)
 {
         w_san_act_as(&mp->g0.san, 0);
@@ -67,13 +84,14 @@ W_INLINE void run_commit(struct m *mp)
         mp->in_commit = false;
 }
 
-/* First thing after a switch has brought a goroutine here, on whatever M that is: returned. */
+/* The first thing after a switch to a goroutine. Returns the M, which may be another than before.
+ * */
 W_INLINE struct m *arrive(struct g *gp)
 {
         struct m *mp = w_m();
 
         run_commit(mp);
-        /* it goes on with what is the M's and P's */
+        /* gp continues with what belongs to the M and the P */
         w_san_act_as(&gp->fiber.san, W_SAN_ORDERED);
         w_san_take_over(gp);
         *mp->errno_at = gp->saved_errno;
@@ -82,7 +100,7 @@ W_INLINE struct m *arrive(struct g *gp)
         return mp;
 }
 
-/* Who only goes to its thread's own stack and back lets nobody else run: that does not count. */
+/* A goroutine that only goes to g0 and back lets no other goroutine run: that is not counted. */
 W_INLINE void count_switch(struct m *mp)
 {
         if (W_LIKELY(mp->p != NULL))
@@ -105,7 +123,7 @@ W_INLINE struct fiber *leave_to(struct m *mp, struct g *gp, struct g *to)
         return &to->fiber;
 }
 
-/* The M on which gp is back. */
+/* Returns the M on which gp continues. */
 W_INLINE struct m *switch_away(struct m *mp, struct g *gp, struct g *to)
 {
         count_switch(mp);
@@ -117,7 +135,7 @@ W_INLINE struct m *switch_away(struct m *mp, struct g *gp, struct g *to)
 
 /* ---- Yield ----------------------------------------------------------------------------------- */
 
-/* Nobody to yield to, and nothing that g0 would have to see to. */
+/* There is no goroutine to yield to, and nothing that g0 would have to do. */
 static bool is_alone(struct p *pp)
 {
         return !w_p_is_wanted(pp) && w_load_rlx(&w_sched.n_globq) == 0 &&         /* hint */
@@ -135,7 +153,7 @@ static W_NOINLINE struct m *yield_unusually(uint32_t where)
         return w_m();
 }
 
-/* The M on which the caller goes on. */
+/* Returns the M on which the caller continues. */
 W_INLINE struct m *yield(struct m *mp, uint32_t where)
 {
         if (W_UNLIKELY(where & (W_IN_REGION | W_IN_NOPREEMPT)) || W_UNLIKELY(!mp->p))
@@ -144,7 +162,7 @@ W_INLINE struct m *yield(struct m *mp, uint32_t where)
         struct g *to = pick_bound(mp->p);
 
         if (!to && is_alone(mp->p))
-                return w_m();           /* mp itself would cost those who switch a move */
+                return w_m();           /* returning mp would cost the other path a move */
         mp->commit = (struct commit){ .run = w_commit_yield, .left = gp };
         return switch_away(mp, gp, to);
 }
@@ -170,8 +188,8 @@ W_NOIPA void w_yield(void)
                 (void)yield(mp, w_load_rlx(&mp->where));           /* own word */
 }
 
-/* Off this thread and into the global queue: for a goroutine whose M has no P. */
-W_NOIPA void w_requeue_self(void)
+/* For a goroutine whose M has no P: off this thread and into the global queue. */
+W_NOIPA void w_switch_requeue_self(void)
 {
         struct m *mp = w_m();
 
@@ -181,7 +199,7 @@ W_NOIPA void w_requeue_self(void)
 
 /* ---- Park, child first, exit ----------------------------------------------------------------- */
 
-/* Counts, and says who is next. Without a P nobody is: the M goes to sleep on g0. */
+/* Counts the park and returns the next goroutine. NULL without a P: the M sleeps on g0. */
 W_INLINE struct g *begin_park(struct p *pp, struct g *gp, enum wait_reason reason)
 {
         if (W_UNLIKELY(!pp)) {
@@ -215,7 +233,7 @@ W_NOIPA void w_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void *
         (void)switch_away(mp, gp, to);
 }
 
-W_NOIPA void w_run_child(struct g *child)
+W_NOIPA void w_switch_to_child(struct g *child)
 {
         struct m *mp = w_m();
         struct g *gp = mp->curg;
@@ -226,7 +244,7 @@ W_NOIPA void w_run_child(struct g *child)
         (void)switch_away(mp, gp, child);
 }
 
-W_NOIPA void w_queue_child(struct g *child)
+W_NOIPA void w_switch_queue_child(struct g *child)
 {
         struct m *mp = w_m();
 
@@ -234,7 +252,7 @@ W_NOIPA void w_queue_child(struct g *child)
         (void)switch_away(mp, mp->curg, NULL);
 }
 
-W_NOIPA W_NORETURN void w_exit(struct g *to)
+W_NOIPA W_NORETURN void w_switch_exit(struct g *to)
 {
         struct m     *mp = w_m();
         struct g     *gp = mp->curg;
@@ -250,7 +268,7 @@ W_NOIPA W_NORETURN void w_exit(struct g *to)
 
 /* ---- g0 -------------------------------------------------------------------------------------- */
 
-/* Comes back when somebody switches to g0, always on the same M. */
+/* Returns when a goroutine switches to g0, always on the same M. */
 W_NOIPA void w_execute(struct m *mp, struct g *gp)
 {
         if (!gp->stack)

@@ -1,13 +1,12 @@
 /* scope/scope.c - scopes as programs see them: open, children, cancel, close, shield.
  *
- * Called by   user code; sched/exit.c at the end of a goroutine that was started in a scope.
  * Protocols   cites scope-tree (scope/tree.c), wake (wait/wake.c).
  *
- * A shield hides the scopes that were open when it began. One that is opened behind it counts, and
- * is the root of a tree of its own: what strikes outside does not reach it.
+ * A shield hides the scopes that were open when it began. A scope that is opened behind the shield
+ * counts, and is the root of a tree of its own: a cancellation outside does not reach it.
  *
- * Goroutines and threads that are not weft's open scopes alike: struct scope_seat is all that
- * differs. Only close does not need a run: what such a thread has opened it can always close.
+ * Goroutines and foreign threads open scopes alike: only struct scope_seat differs. Only close does
+ * not need a run: a foreign thread can always close the scopes that it has opened.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,6 +16,9 @@
 #include "os/os.h"
 #include "wait/wait.h"
 
+#include "sched/run/foreign.h"
+#include "sched/run/run.h"
+#include "sched/spawn.h"
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
@@ -24,18 +26,18 @@
 _Static_assert(sizeof(struct scope) <= sizeof(weft_scope), "weft_scope is too small");
 _Static_assert(_Alignof(struct scope) <= _Alignof(weft_scope), "weft_scope is aligned too little");
 
-/* Mixed with the address, so that a copy of an open scope is not one. */
+/* Mixed with the address, so that a copy of an open scope is not an open scope. */
 #define MAGIC_OPEN   UINT64_C(0x77656674206f7065)
 #define MAGIC_CLOSED UINT64_C(0x7765667420636c6f)
 
-enum { LOOK_BACK = 32 };        /* of an opener's scopes, for one that is opened again */
+enum { LOOK_BACK = 32 };        /* how many outer scopes check_not_open compares */
 
 static bool is_open(const struct scope *s)
 {
         return s->magic == (MAGIC_OPEN ^ (uintptr_t)s);
 }
 
-/* The scope behind a public one that has to be open. */
+/* The scope of a public one, which must be open. */
 static struct scope *open_scope(weft_scope *public, const char *call)
 {
         struct scope *s = (struct scope *)(void *)public;
@@ -46,7 +48,7 @@ static struct scope *open_scope(weft_scope *public, const char *call)
 
 /* ---- Children -------------------------------------------------------------------------------- */
 
-/* The opener is inside, each child, and whoever has opened a scope within. */
+/* Inside s are its opener, each child, and every party with an open scope below s. */
 static bool is_inside(const struct scope *innermost, const struct scope *s)
 {
         for (const struct scope *at = innermost; at; at = at->outer)
@@ -77,7 +79,7 @@ static int64_t deadline_after(int64_t timeout)
         return w_time_after(w_os_now(), timeout > 0 ? timeout : 0);
 }
 
-/* s may hold anything, so only the opener's own chain can tell. */
+/* s may hold any bytes, so only the opener's chain of scopes can tell. */
 static void check_not_open(const struct scope *innermost, const struct scope *s)
 {
         const struct scope *at = innermost;
@@ -91,8 +93,8 @@ static void unlock_tree(void *lock)
         w_unlock(lock);
 }
 
-/* Not cancellable, and not to be refused: the children use what the opener owns. The end of the run
- * ends it as well, but not before they are gone: see PROTOCOL scope-tree. */
+/* Not cancellable, and never refused: the children use what the opener owns. The end of the run
+ * ends this wait as well, but not before the children are gone: see PROTOCOL scope-tree. */
 static void wait_for_children(struct scope *s)
 {
         struct wait w;
@@ -180,7 +182,7 @@ W_EXPORT int weft_scope_close(weft_scope *public)
         struct scope_seat seat = w_scope_seat(w_g());
 
         if (seat.is_foreign && !*seat.innermost && !w_run_is_on())
-                return -ESHUTDOWN;      /* as was the open */
+                return -ESHUTDOWN;      /* the open was refused, too */
         W_ENTER();
         struct scope *s = open_scope(public, "weft_scope_close");
 
@@ -228,7 +230,7 @@ W_EXPORT int weft_cancelled(void)
         return rc;
 }
 
-/* With or without a run: whoever has begun one ends it. */
+/* With or without a run: the party that has begun a shield ends it. */
 W_EXPORT void weft_shield_begin(void)
 {
         W_ENTER();

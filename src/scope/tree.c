@@ -1,60 +1,72 @@
-/* scope/tree.c - the tree of open scopes: what has struck, and whom it wakes.
- *
- * Called by   scope/scope.c (open, cancel, close, children), wait/wait.c (who sleeps in a scope),
- *             sched/run/run.c (the end of a run).
+/* scope/tree.c - the tree of open scopes: which are done, and which waits that ends.
  *
  * PROTOCOL scope-tree
  *
  * Goal      once a scope is cancelled, every call that waits in it or below it ends, and every
- *           later one is refused; nobody touches a scope that has been closed.
- * Parties   opener, a goroutine or a guest (a thread that is not weft's); members: the opener and
- *           the children, who sleep; canceller (any thread, or a child with a result); the last
- *           child; closer (the opener); m0 at the end of a run.
- * Words     the tree's lock, one of a static table; scope.done_at, written once, under the lock;
- *           lists of members and of scopes below, n_running and closer, under the lock.
- *           guests.open: all scopes of guests, under guests.lock, which is taken before a tree's.
- * Opener    links s under its parent and inherits done_at, both in one hold of the lock; a guest,
- *           as a visitor (PROTOCOL foreign, sched/run/foreign.c), also puts it into guests.open
- * Member    1 refused if done_at is set [SC1] or the deadline has passed   2 under the lock:
- *           into the list of members; struck meanwhile: claims its own wait   3 its timer, or the
- *           time that a guest sleeps, is set to the earliest deadline here and above: a deadline
- *           has no other party   4 sleeps   5 out of the list, under the lock
- * Canceller under the lock: 1 the time   2 for s and every scope below that is not struck yet:
- *           done_at := the time [SC1], every member is claimed with CANCELED and those won are
- *           moved to a list of its own   3 unlocks   4 wakes those
- * Child     at its end, under the lock: n_running - 1; it was the last and somebody waits in close:
- *           claims that wait. Unlocks, then wakes it
- * Closer    under the lock: n_running is 0: takes s out of the tree. Else it sleeps, as the only
- *           one that waits for this (closer), until the last child has woken it. A guest then
- *           takes s out of guests.open; it is no visitor, and needs no run
- * m0        all Ms and visitors are gone. Under guests.lock, with the lock of each: 1 takes
- *           goroutines out of the members of all scopes in guests.open, and scopes of goroutines
- *           out of those below   2 is canceller of each   3 and in place of its last child, if
- *           n_running is not 0: it becomes 0 for good, the closer's wait, if any, is claimed, then
- *           woken
- * Edges     [SC1] what the canceller did before   strike: done_at store-release -> struck:
+ *           later call is refused. No party touches a scope that has been closed.
+ * Parties   opener, a goroutine or a foreign thread; members, the opener and the children while
+ *           they wait; canceller, any thread, or a child with a result; the last child; closer, the
+ *           opener in close; m0 at the end of a run.
+ * Words     the tree's lock, one of a static table. scope.done_at, written once, under the lock.
+ *           The lists of members and of scopes below, n_running and closer, under the lock.
+ *           foreign_scopes.open: all scopes of foreign threads, under foreign_scopes.lock, which is
+ *           taken before a tree's lock.
+ * Opener
+ *   1. In one hold of the lock: link s under its parent and inherit done_at.
+ *   2. A foreign thread, inside w_foreign_enter (PROTOCOL foreign, sched/run/foreign.c), also puts
+ *      s into foreign_scopes.open.
+ * Member
+ *   1. done_at is set [SC1], or the deadline has passed: refused.
+ *   2. Under the lock: enter the list of members. Cancelled meanwhile: claim the own wait.
+ *   3. Set the timer, or the time that a foreign thread sleeps, to the earliest deadline here and
+ *      above. No other party acts on a deadline.
+ *   4. Sleep.
+ *   5. Under the lock: leave the list.
+ * Canceller
+ *   1. Lock. Read the time.
+ *   2. For s and every scope below that is not done yet: done_at := the time [SC1]; claim every
+ *      member with CANCELED; move the members that were won to a list of its own.
+ *   3. Unlock.
+ *   4. Wake the members in its list.
+ * Child, at its end
+ *   1. Under the lock: n_running - 1. It was the last, and a closer waits: claim that wait.
+ *   2. Unlock, then wake the closer.
+ * Closer
+ *   1. Under the lock: n_running is not 0: sleep, as the only waiter for it (closer), until the
+ *      last child wakes it.
+ *   2. Take s out of the tree.
+ *   3. A foreign thread takes s out of foreign_scopes.open. It is not inside w_foreign_enter, and
+ *      needs no run.
+ * m0, when all Ms are gone and no foreign thread is in a call, under foreign_scopes.lock
+ *   1. For all scopes in the list, with the lock of each: take goroutines out of its members, and
+ *      scopes of goroutines out of the scopes below.
+ *   2. Cancel each scope, as a canceller.
+ *   3. Act as its last child, if n_running is not 0: n_running becomes 0 for good. Claim the wait
+ *      of the closer, if any, then wake it.
+ * Edges     [SC1] what the canceller did before   cancel: done_at store-release -> w_scope_done:
  *           done_at load-acquire
- * Why no member sleeps on   whoever has the lock second sees the other: the member finds done_at
- *           and its park is refused, or the canceller finds the member in the list. A scope that
- *           is opened below meanwhile inherits or is found likewise.
- * Why once  the wake word has one winner (PROTOCOL wake, wait/wake.c), and a scope is struck once.
- * Why the earlier strike counts, and the answer never changes   cancellations take their time under
- *           the lock, so that the first is the earliest. Who finds a deadline passed looks at
- *           done_at under the lock, after the clock: a canceller that comes later has a later
- *           time, and counts as later than the deadline.
- * Why a guest's scope may outlive the run   children run, and look at s, until the last M is gone,
- *           so that the end of the run cannot end a close before: whoever closes meanwhile waits
- *           for m0. After m0's step nothing of a goroutine's is reachable from s, and since it is
- *           struck it takes no new ones. A guest's other waits were all told before (wait/wait.c),
- *           and a cancellation that the end of the run refuses is m0's own a little later.
- * Why s may vanish   a child's or canceller's last touch of s comes before its unlock; what it
- *           wakes after that are frames that it has claimed, which cannot go away before. Close
- *           returns after a hold of the lock that comes after the last child's. A canceller that
- *           has not got the lock yet keeps s open: that is its caller's promise. m0 has guests.lock
- *           for all of its step, and a guest needs it before it can return.
- * Why one claims the closer   who makes n_running 0, under the lock, once.
- * Rejected  a lock in the scope (the last unlock would touch it); a timer for each deadline (it
- *           would have to be waited for in close).
+ * Why no member sleeps on   the party that has the lock second sees the other: the member finds
+ *           done_at, and its park is refused; or the canceller finds the member in the list. A
+ *           scope that is opened below meanwhile inherits done_at, or the canceller finds it.
+ * Why once  the wake word has one winner (PROTOCOL wake, wait/wake.c), and done_at is set once.
+ * Why the earlier event counts, and the answer never changes   cancellers read the time under the
+ *           lock, so the first is the earliest. A caller that finds a deadline passed reads done_at
+ *           under the lock, after the clock. A later canceller has a later time, and counts as
+ *           later than the deadline.
+ * Why a foreign thread's scope may outlive the run   children run, and use s, until the last M is
+ *           gone. The end of the run cannot end a close before: a closer waits for m0. After m0's
+ *           step no goroutine is reachable from s. s is done and takes no new ones. The foreign
+ *           thread's other waits were ended before (wait/wait.c). A cancellation that the end of
+ *           the run refuses is made by m0 a little later.
+ * Why s may vanish   a child's or canceller's last access to s comes before its unlock. It wakes
+ *           only frames that it has claimed, which cannot go before. Close returns after a hold of
+ *           the lock that comes after the last child's. The caller of cancel must keep s open until
+ *           it has the lock. m0 holds foreign_scopes.lock for all of its steps, and a foreign
+ *           thread takes that lock before it returns.
+ * Why only one party claims the closer   it is the party that makes n_running 0, under the lock,
+ *           once.
+ * Rejected  a lock in the scope (the last unlock would touch it); a timer for each deadline (close
+ *           would have to wait for it).
  * Tests     unit/test_scopes.c, flow/scope/test_scope.c, flow/scope/test_scope_guest.c, explore
  *           scenarios scope-*, sim scenarios scope_*, mutants scope-*; window scope-before-wake.
  *
@@ -63,14 +75,16 @@
 #include "scope/tree.h"
 
 #include "base/assert.h"
+#include "base/tuning.h"
 #include "base/window.h"
+#include "sched/ready.h"
 #include "wait/wait.h"
 
 #include <errno.h>      /* -Exxx */
 
 /* ---- Locks ----------------------------------------------------------------------------------- */
 
-/* A line each. Two trees that share one only wait for each other now and then. */
+/* A cache line for each. Two trees that share a lock only contend now and then. */
 struct table_lock {
         _Alignas(W_CACHELINE) struct lock lock;         /* class scope */
 };
@@ -79,13 +93,12 @@ struct table_lock {
                  { W_LOCK_INIT(scope) }
 #define LOCKS_16 LOCKS_4, LOCKS_4, LOCKS_4, LOCKS_4
 
-/* In an engine there is one: which trees share one must not depend on addresses, or a run could not
- * be played again. */
-#if defined(W_HOOKED)
+#if W_TUNE_SCOPE_LOCKS == 1
 static struct table_lock locks[] = { { W_LOCK_INIT(scope) } };
 #else
 static struct table_lock locks[] = { LOCKS_16, LOCKS_16, LOCKS_16, LOCKS_16 };
 #endif
+_Static_assert(W_ARRAY_LEN(locks) == W_TUNE_SCOPE_LOCKS, "as many as base/tuning.h says");
 
 static struct lock *lock_of_root(const struct scope *s)
 {
@@ -94,9 +107,9 @@ static struct lock *lock_of_root(const struct scope *s)
         return &locks[(mixed >> 32) % W_ARRAY_LEN(locks)].lock;
 }
 
-/* ---- What has struck ------------------------------------------------------------------------- */
+/* ---- Done or not ----------------------------------------------------------------------------- */
 
-/* Equal times are the deadline's, see PROTOCOL. */
+/* Equal times count for the deadline, see PROTOCOL. */
 static int earlier_of(int64_t cancelled_at, int64_t deadline, int64_t now)
 {
         if (cancelled_at < deadline)
@@ -138,9 +151,9 @@ int w_scope_status(const struct scope *s)
         return rc;
 }
 
-/* ---- Strike ---------------------------------------------------------------------------------- */
+/* ---- Cancel ---------------------------------------------------------------------------------- */
 
-/* The scope after s in a walk through `top` and all below it, parents first; NULL: none. */
+/* The scope after s in a walk through `top` and all scopes below it, parents first; NULL: none. */
 static struct scope *next_below(struct scope *top, struct scope *s)
 {
         struct list_node *n = w_list_first(&s->children);
@@ -155,8 +168,8 @@ static struct scope *next_below(struct scope *top, struct scope *s)
         return NULL;
 }
 
-/* Those that are won sleep on until they are woken; those claimed early or lost see to their own
- * place in the list. */
+/* Moves the members that are won to `woken`: they sleep until they are woken. A member that was
+ * claimed early, or lost, leaves the list itself. */
 static void claim_members(struct scope *s, struct list_node *woken)
 {
         W_LIST_EACH(n, &s->members) {
@@ -169,7 +182,7 @@ static void claim_members(struct scope *s, struct list_node *woken)
         }
 }
 
-/* With the lock of the tree. What is below a scope that was struck before was struck with it. */
+/* With the tree's lock. All scopes below a scope that was done before are done too. */
 static void cancel_locked(struct scope *top, int64_t now, struct list_node *woken)
 {
         for (struct scope *s = top; s; s = next_below(top, s)) {
@@ -249,7 +262,8 @@ void w_scope_child_undo(struct scope *s)
         w_unlock(s->lock);
 }
 
-/* By whoever made n_running 0. Who waits in close, and has to be woken; NULL: nobody. */
+/* By the party that made n_running 0. Returns the wait of the closer, which must be woken; NULL:
+ * there is none. */
 static struct wait *claim_closer_locked(struct scope *s)
 {
         struct wait *closer = s->closer;
@@ -273,39 +287,40 @@ void w_scope_child_end(struct scope *s)
                 w_wake_up(&closer->waiter);
 }
 
-/* ---- Guests ---------------------------------------------------------------------------------- */
+/* ---- Foreign threads ------------------------------------------------------------------------- */
 
-/* Scopes of threads that weft did not create: the end of the run finds them here. */
+/* The open scopes of foreign threads. The end of the run finds them here. */
 static struct {
         struct lock      lock;          /* class foreign_scopes */
         struct list_node open;          /* under lock: struct scope */
-} foreigners = { W_LOCK_INIT(foreign_scopes), { &foreigners.open, &foreigners.open } };
+} foreign_scopes = { W_LOCK_INIT(foreign_scopes), { &foreign_scopes.open, &foreign_scopes.open } };
 
-/* The scope stands in a frame that is gone. */
-static void refuse_end(struct w_os_foreign *foreign)
+/* The scope is in a frame that is gone. */
+static void report_open_scope(struct w_os_foreign *foreign)
 {
-        w_fatal("thread %d ends with scope %p open", w_os_tid(), (void *)foreign->scope);
+        w_fatal("thread %d ends with scope %p open", w_os_tid(),
+                (void *)w_foreign_scope(foreign)->innermost);
 }
 
-static void foreign_enters(struct scope *s)
+static void register_foreign(struct scope *s)
 {
-        w_lock(&foreigners.lock);
-        w_list_push_back(&foreigners.open, &s->foreign);
-        w_unlock(&foreigners.lock);
-        if (!s->outer)
-                (void)w_os_foreign_watch(W_OS_HOOK_SCOPE, refuse_end);    /* it only reports */
+        w_lock(&foreign_scopes.lock);
+        w_list_push_back(&foreign_scopes.open, &s->foreign);
+        w_unlock(&foreign_scopes.lock);
+        if (!s->outer)          /* a failure is ignored: the hook only reports */
+                (void)w_os_foreign_watch(report_open_scope);
 }
 
-static void foreign_leaves(struct scope *s)
+static void unregister_foreign(struct scope *s)
 {
-        w_lock(&foreigners.lock);
+        w_lock(&foreign_scopes.lock);
         w_list_unlink(&s->foreign);
-        w_unlock(&foreigners.lock);
+        w_unlock(&foreign_scopes.lock);
         if (!s->outer)
-                (void)w_os_foreign_watch(W_OS_HOOK_SCOPE, NULL);
+                (void)w_os_foreign_watch(NULL);
 }
 
-/* They never run again, and their frames go. */
+/* Goroutines never run again, and their frames go. */
 static void forget_goroutines(struct scope *s)
 {
         w_lock(s->lock);
@@ -333,19 +348,19 @@ static void drop_children(struct scope *s)
                 w_wake_up(&closer->waiter);
 }
 
-/* Before the first strike, which reaches the scopes below, none of them knows a goroutine. */
+/* A cancellation reaches the scopes below: all scopes must forget goroutines before the first. */
 void w_scopes_run_ended(void)
 {
-        w_lock(&foreigners.lock);
-        W_LIST_EACH(n, &foreigners.open)
+        w_lock(&foreign_scopes.lock);
+        W_LIST_EACH(n, &foreign_scopes.open)
                 forget_goroutines(W_CONTAINER_OF(n, struct scope, foreign));
-        W_LIST_EACH(n, &foreigners.open) {
+        W_LIST_EACH(n, &foreign_scopes.open) {
                 struct scope *s = W_CONTAINER_OF(n, struct scope, foreign);
 
                 w_scope_cancel_tree(s, 0);
                 drop_children(s);
         }
-        w_unlock(&foreigners.lock);
+        w_unlock(&foreign_scopes.lock);
 }
 
 /* ---- Open and close -------------------------------------------------------------------------- */
@@ -384,7 +399,7 @@ void w_scope_enter(struct scope *s, struct scope_seat seat, int64_t deadline)
         if (parent)
                 link_below(s, parent);
         if (W_UNLIKELY(seat.is_foreign))
-                foreign_enters(s);
+                register_foreign(s);
         *seat.innermost = s;
         *seat.n_shields = 0;
 }
@@ -396,7 +411,7 @@ void w_scope_leave_unlock(struct scope *s)
         s->last_status = status_locked(s);
         w_unlock(s->lock);
         *s->seat.innermost = s->outer;
-        *s->seat.n_shields += s->outer_shields; /* one begun within and not ended goes on */
+        *s->seat.n_shields += s->outer_shields; /* a shield begun within and not ended goes on */
         if (W_UNLIKELY(s->seat.is_foreign))
-                foreign_leaves(s);
+                unregister_foreign(s);
 }

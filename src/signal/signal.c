@@ -1,44 +1,56 @@
 /* signal/signal.c - signals arrive in channels.
  *
- * Called by   user code (weft_signal), run (begin, end), the monitor (deliver).
  * Protocols   owns signal; cites sysmon (sched/monitor/sysmon.c), note (base/note.c), chan
  *             (chan/chan.c).
  *
- * No user code runs in a handler: it leaves a bit and pokes the monitor, which sends the number to
- * every channel that asked for it. A second signal of the same number before the monitor comes is
- * the same one, as it is to the kernel.
+ * No user code runs in a handler. The handler sets a bit and pokes the monitor, which sends the
+ * number to every channel that asked for it. A second signal of the same number that arrives before
+ * the monitor has taken the first is merged with it, as in the kernel.
  *
  * PROTOCOL signal
  *
- * Goal      every channel that asked for a signal is sent its number at least once after the last
- *           arrival, if it has room; none is sent to a channel that is gone; the program's own
- *           disposition is back once nobody wants the signal.
- * Parties   handler (any thread, in the middle of anything); monitor; listener (makes, closes or
- *           drops a channel); the end of the run.
- * Words     pending: numbers that have arrived.   heard: those that channels want; dumps: those
- *           that print the goroutines.   listeners, n_channels[]: under `lock`.
- * Handler   1 nobody wants it: passed on   2 pending |= its bit   3 pokes the monitor [NT2]
- * Monitor   1 takes its note [NT2]   2 bits := pending, pending := 0   3 lock; sends to each
- *           listener what it wants of them, and gathers whom that wakes; unlock   4 wakes them
- * Listener  begins: lock; heard |= bit, then the handler is installed, for each that nobody wanted
- *           before; into listeners; unlock.  ends, told by its channel: lock; out of listeners;
- *           for each that nobody wants any more: disposition back, then heard &= ~bit; unlock
- * End       phase is ENDING already. lock; as if every channel ended; unlock. Who comes later finds
- *           the phase under the lock and begins nothing
- * Why none is lost   NT2: a take that finds a poke sees the bit; a poke that comes after the take
- *           ends the monitor's next sleep. A bit that is set while the monitor is at step 2 or
- *           later has its own poke, or one that has not been taken yet.
- * Why none is sent to what is gone   the channel's last reference is dropped by somebody who tells
- *           the listener before the record goes; that waits for the lock under which step 3 sends,
- *           and only to channels whose listener is in the list.
- * Context of the handler   it takes no lock and allocates nothing; the note is static.
- * Rejected  a thread of its own (the monitor sleeps on a note anyway, and so no run has one thread
+ * Goal      Every channel that asked for a signal is sent its number at least once after the last
+ *           arrival, if it has room. Nothing is sent to a channel that is gone. The program's own
+ *           disposition is restored once no channel wants the signal.
+ * Parties   handler (any thread, at any point); monitor; listener (makes, closes or drops a
+ *           channel); the end of the run.
+ * Words     pending   numbers that have arrived
+ *           heard     numbers that channels want
+ *           dumps     numbers that print the goroutines
+ *           listeners, n_channels[]   under `lock`
+ * Handler
+ *   1. The number is not wanted: pass it on, done.
+ *   2. pending |= its bit.
+ *   3. Poke the monitor [NT2].
+ * Monitor
+ *   1. Take its note [NT2].
+ *   2. bits := pending, pending := 0.
+ *   3. Lock; send to each listener those of the bits that it wants, and gather the receivers that
+ *      this wakes; unlock.
+ *   4. Wake them.
+ * Listener
+ *   begin   Lock. For each number that was not wanted before: heard |= bit, then install the
+ *           handler. Enter listeners; unlock.
+ *   end     (called by its channel) Lock; leave listeners. For each number that is not wanted any
+ *           more: restore the disposition, then heard &= ~bit. Unlock.
+ * End       (the phase is ENDING already) Lock; as if every channel ended; unlock. A later listener
+ *           reads the phase under the lock and does not begin.
+ * Why no signal is lost   NT2: a take that finds a poke sees the bit; a poke after the take ends
+ *           the monitor's next sleep. A bit that is set while the monitor is at step 2 or later has
+ *           a poke of its own, or a poke that has not been taken yet.
+ * Why nothing is sent to a channel that is gone   The party that drops a channel's last reference
+ *           tells the listener before the record goes. That waits for the lock under which step 3
+ *           sends, and step 3 sends only to channels with a listener in the list.
+ * Context of the handler   It takes no lock and allocates nothing; the note is static.
+ * Rejected  A thread of its own (the monitor sleeps on a note anyway, and no run needs one thread
  *           more); signalfd and sigwait (every thread of the program would have to block the
- *           signal); counting arrivals (the kernel does not either).
+ *           signal); counting arrivals (the kernel does not count either).
  * Tests     flow/signal/test_signal.c, sim scenarios signal_*, mutants signal-*.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "signal/signal.h"
+
 #include "base/assert.h"
 #include "base/records.h"
 #include "base/window.h"
@@ -47,6 +59,11 @@
 #include "sched/sched.h"
 #include "sched/monitor/sysmon.h"
 
+#include "sched/inspect/dump.h"
+#include "sched/preempt/preempt.h"
+#include "sched/ready.h"
+#include "sched/run/foreign.h"
+#include "sched/run/run.h"
 #include "weft.h"
 
 #include <errno.h>      /* ENOMEM */
@@ -55,7 +72,7 @@ enum { N_SIGNALS = 64, CAPACITY = 16 };
 
 /* Key: l lock   i immutable */
 struct listener {
-        struct queue_node  free_link;   /* the pool's; first, see base/records.h */
+        struct queue_node  free_link;   /* the pool's; must be first, see base/records.h */
         struct chan_feeder feeder;      /* i */
         struct chan       *chan;        /* i  no reference */
         uint64_t           set;         /* l  0: not in the list */
@@ -67,8 +84,8 @@ static struct {
         bool             ready;         /* l  in this run */
         struct records   records;       /* l  struct listener */
         struct list_node listeners;     /* l */
-        uint32_t         n_channels[N_SIGNALS]; /* l  that want each */
-        w_atomic_u32     n_listeners;   /* l  read by anyone as a hint */
+        uint32_t         n_channels[N_SIGNALS]; /* l  that want each number */
+        w_atomic_u32     n_listeners;   /* l  read by any thread as a hint */
         w_atomic_u64     heard, dumps;  /* stored under the lock, read by handlers */
         w_atomic_u64     pending;       /* a  [NT2] */
         struct run_end   at_end;
@@ -76,13 +93,13 @@ static struct {
 
 /* ---- The handler ----------------------------------------------------------------------------- */
 
-/* True: it is to be passed on. What only prints the goroutines is. */
+/* True: pass the signal on. A signal that only prints the goroutines is passed on too. */
 static bool on_arrival(int sig)
 {
         uint64_t bit = W_SIG_BIT(sig);
         bool     heard = w_load_rlx(&signals.heard) & bit;        /* guarded: set before it came */
 
-        if (heard || (w_load_rlx(&signals.dumps) & bit)) {        /* guarded likewise */
+        if (heard || (w_load_rlx(&signals.dumps) & bit)) {        /* guarded: the same */
                 w_or_rlx(&signals.pending, bit);                  /* guarded by NT2 */
                 W_WINDOW("signal-before-poke");
                 w_sysmon_poke();
@@ -90,7 +107,7 @@ static bool on_arrival(int sig)
         return !heard;
 }
 
-/* ---- Who wants what -------------------------------------------------------------------------- */
+/* ---- Wanted signals -------------------------------------------------------------------------- */
 
 static bool is_wanted_locked(int sig)
 {
@@ -122,7 +139,7 @@ static int want_locked(int sig)
         return rc;
 }
 
-/* The lowest of the set, out of it. */
+/* Takes the lowest number out of the set. */
 static int next_of(uint64_t *set)
 {
         int sig = __builtin_ctzll(*set) + 1;
@@ -137,7 +154,7 @@ static void unwant_all_locked(uint64_t set)
                 unwant_locked(next_of(&set));
 }
 
-/* False: one of them cannot be caught, and nothing has changed. */
+/* False: a signal of the set cannot be caught, and nothing has changed. */
 static bool want_all_locked(uint64_t set)
 {
         uint64_t done = 0;
@@ -156,7 +173,7 @@ static bool want_all_locked(uint64_t set)
 
 /* ---- Listeners ------------------------------------------------------------------------------- */
 
-/* When the last thread of the run is gone. */
+/* Called when the last thread of the run is gone. */
 static void free_all(void)
 {
         w_records_destroy(&signals.records);
@@ -182,7 +199,7 @@ static void forget_locked(struct listener *l)
         l->set = 0;
 }
 
-/* Told by the channel, which is closed or about to go. */
+/* Called by the channel, which is closed or about to be freed. */
 static void stop(struct chan_feeder *feeder)
 {
         struct listener *l = W_CONTAINER_OF(feeder, struct listener, feeder);
@@ -210,7 +227,7 @@ static struct listener *new_listener(struct chan *c)
         return l;
 }
 
-/* What has arrived before belongs to nobody, or to those who listen already. */
+/* Signals that have arrived before belong to the older listeners only. */
 static bool begin(struct listener *l, uint64_t set)
 {
         w_lock(&signals.lock);
@@ -226,7 +243,7 @@ static bool begin(struct listener *l, uint64_t set)
         return on;
 }
 
-/* The channel knows its listener before the listener is known. */
+/* The channel knows its listener before the listener is in the list. */
 static struct chan *new_channel(uint64_t set)
 {
         struct chan     *c = w_chan_new(sizeof(int), CAPACITY);
@@ -248,7 +265,7 @@ uint32_t w_signal_waits(void)
 
 /* ---- Delivery -------------------------------------------------------------------------------- */
 
-/* What does not fit is dropped, and so is what comes after the close. */
+/* Drops what does not fit, and what comes after the close. */
 static void send_all(struct chan *c, uint64_t bits, struct queue *woken)
 {
         while (bits) {
@@ -259,8 +276,8 @@ static void send_all(struct chan *c, uint64_t bits, struct queue *woken)
         }
 }
 
-/* Under the lock, so that a channel whose last reference goes has to wait, and what was there
- * before the signal was caught is back when the close or the drop returns. */
+/* Sends under the lock. The party that drops a channel's last reference must wait for the lock, and
+ * the old disposition is restored when the close or the drop returns. */
 static void send_to_all(uint64_t bits)
 {
         struct queue woken = { 0 };
@@ -277,7 +294,7 @@ static void send_to_all(uint64_t bits)
         w_ready_many(&woken);
 }
 
-/* Does not show itself. */
+/* The dump does not show this goroutine. */
 static void dump(void *arg)
 {
         (void)arg;
@@ -298,7 +315,7 @@ void w_signals_deliver(void)
 
 /* ---- The run --------------------------------------------------------------------------------- */
 
-/* Whoever waits for a signal does not wait in vain. */
+/* A goroutine that waits for a signal is not deadlocked. */
 static bool may_come(void)
 {
         return w_signal_waits() != 0;
@@ -306,7 +323,7 @@ static bool may_come(void)
 
 static struct wake_source outside = { .may_wake = may_come };
 
-/* SIGQUIT: who cannot have it goes without, it is an aid. */
+/* Catches SIGQUIT if possible. A run without it works too: it is only an aid. */
 void w_signals_run_begin(void)
 {
         w_deadlock_except(&outside);

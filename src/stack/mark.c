@@ -11,6 +11,7 @@
 #include "stack/pool.h"
 
 #include "base/sanitizer.h"
+#include "base/tuning.h"
 #include "os/os.h"
 
 /* Few, because this may run on a stack that has little room. */
@@ -85,9 +86,7 @@ size_t w_stack_high_water(const struct stack *stack)
         return (size_t)(stack->top - lowest_used(stack));
 }
 
-/* Under an engine its own frames lie on these stacks too, deeper with a log than without: a run
- * must not depend on that. */
-#if defined(W_DEBUG) && !defined(W_HOOKED)
+#if defined(W_DEBUG) && W_TUNE_CLEAR_STACKS
 
 static W_NO_SANITIZE void clear(char *from, const char *to)
 {

@@ -29,15 +29,11 @@
  */
 #include "stack/pool.h"
 
+#include "base/tuning.h"
 #include "os/os.h"
 
 #include <errno.h>      /* EINVAL, ENOMEM only */
 
-#if defined(W_HOOKED)
-#define DEFAULT_SLAB_SIZE ((size_t)4 << 20)     /* an engine maps it anew for each of many runs */
-#else
-#define DEFAULT_SLAB_SIZE ((size_t)256 << 20)
-#endif
 #define MAX_SLAB_SIZE     ((size_t)1 << 46)
 
 enum { DEFAULT_KEEP = 64 };     /* some 0.5 MiB: a burst of that size pays no page faults */
@@ -70,7 +66,7 @@ static int fill_defaults(struct stack_config *config)
             (unsigned)config->guards > W_GUARDS_CANARY)
                 return -EINVAL;
         if (!config->slab_size)
-                config->slab_size = DEFAULT_SLAB_SIZE;
+                config->slab_size = W_TUNE_SLAB_SIZE;
         if (!config->guard_budget)
                 config->guard_budget = w_guard_default_budget();
         if (!config->keep)

@@ -1,25 +1,32 @@
-/* sync/cond.c - waiting for something that a mutex protects.
+/* sync/cond.c - a condition variable: waiting for a condition that a mutex protects.
  *
- * Called by   user code.
  * Protocols   cites waitqueue (wait/waitqueue.c), wake (wait/wake.c), mutex (sync/mutex.c).
  *
  * PROTOCOL cond
  *
- * Goal      a signal ends the wait of the one who waits longest, a broadcast that of all who wait;
- *           nothing else does, but a scope; a signal that meets a cancellation goes to the next.
- * Parties   waiter, which holds the mutex when it comes; signaller.
+ * Goal      a signal ends the wait of the waiter that has waited longest; a broadcast ends the wait
+ *           of all waiters; otherwise only a scope ends a wait. A signal that meets a cancellation
+ *           goes to the next waiter.
+ * Parties   waiter, which holds the mutex when it calls; signaller.
  * Words     word: 1 if there may be waiters; changed under the bucket's lock.
- * Waiter    1 under the bucket's lock: word := 1, stands in line   2 unlocks the mutex   3 parks; a
- *           signal that came since 1 makes the commit refuse   4 cancelled: takes itself out of the
- *           line under the bucket's lock   5 locks the mutex
- * Signaller 1 word 0: nobody waits   2 under the bucket's lock: takes the first out of the line,
- *           word := 0 if it was the last; claims it. Lost: the next   3 unlocks the bucket, wakes
- * Why no signal is lost   the waiter stands in line before it unlocks the mutex. Who changes the
- *           condition under the mutex afterwards, and then signals, sees word and line.
- * Why the wait is not a sole one   the signaller may find the waiter before it sleeps. The claim
- *           then is the last that it does to the frame, so the word of the object comes first.
- * Lifetime  the signaller owns nothing of the object: it touches the word only while somebody whom
- *           it has not claimed yet is found in line, or waits for the bucket's lock to leave it.
+ * Waiter
+ *   1. Under the bucket's lock: store 1, enter the queue.
+ *   2. Unlock the mutex.
+ *   3. Park. A signal that came since step 1 makes the commit refuse.
+ *   4. Cancelled: leave the queue under the bucket's lock.
+ *   5. Lock the mutex.
+ * Signaller
+ *   1. word is 0: there is no waiter, done.
+ *   2. Under the bucket's lock: take the first waiter out of the queue, store 0 if it was the last,
+ *      and claim it. Claim lost: again with the next waiter.
+ *   3. Unlock the bucket, wake the waiter.
+ * Why no signal is lost   the waiter is in the queue before it unlocks the mutex. A thread that
+ *           changes the condition under the mutex afterwards, and then signals, sees word and
+ *           queue.
+ * Why the wait is not sole   the signaller may find the waiter before it parks. The claim is then
+ *           the signaller's last access to the frame, so the store to the word comes first.
+ * Lifetime  the signaller owns no part of the object. It touches the word only while a waiter that
+ *           it has not claimed yet is in the queue, or waits for the bucket's lock to leave it.
  * Rejected  parking with the bucket locked and unlocking the mutex in the commit (one bucket's lock
  *           under another's).
  * Tests     flow/sync/test_cond.c, flow/sync/test_sync_lifetime.c, explore scenarios sync-cond*,
@@ -32,11 +39,12 @@
 #include "wait/waitqueue.h"
 #include "wait/wait.h"
 
+#include "sched/run/foreign.h"
 #include "weft.h"
 
-/* Not the line of a mutex or semaphore: a signal that comes too late must not find what has taken
- * the place of its cond. */
-enum { COND_LINE = 7 };
+/* Not the queue of a mutex or semaphore: a signal that comes too late must not find the waiters of
+ * another object at the same address. */
+enum { COND_QUEUE = 7 };
 
 struct cond {
         w_atomic_u64 word;      /* under the bucket's lock; a hint for signallers */
@@ -52,20 +60,20 @@ static struct cond *cond_of(weft_cond *c)
 
 /* ---- Wait ------------------------------------------------------------------------------------ */
 
-static void wait_in_queue(struct cond *c, struct waitq_entry *place)
+static void enqueue(struct cond *c, struct waitq_entry *entry)
 {
-        struct bucket *b = w_waitq_lock(place->key);
+        struct bucket *b = w_waitq_lock(entry->key);
 
         w_store_rlx(&c->word, 1);                                 /* guarded by the mutex */
-        w_waitq_append(b, place);
+        w_waitq_append(b, entry);
         w_waitq_unlock(b);
 }
 
-static void leave_queue(struct cond *c, struct waitq_entry *place)
+static void leave_queue(struct cond *c, struct waitq_entry *entry)
 {
-        struct bucket *b = w_waitq_lock(place->key);
+        struct bucket *b = w_waitq_lock(entry->key);
 
-        if (w_waitq_remove(b, place) && !w_waitq_first(b, place->key, true))
+        if (w_waitq_remove(b, entry) && !w_waitq_first(b, entry->key, true))
                 w_store_rlx(&c->word, 0);                         /* guarded by the bucket's lock */
         w_waitq_unlock(b);
 }
@@ -77,20 +85,20 @@ static void nothing_to_unlock(void *arg)
 
 static int wait(struct cond *c, weft_mutex *m)
 {
-        struct wait  w;
-        struct waitq_entry place;
-        int          rc = 0;
+        struct wait        w;
+        struct waitq_entry entry;
+        int                rc = 0;
 
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
         w.waiter.sole = false;
-        w_waitq_entry_init(&place, w_waitq_key(c, COND_LINE), &w.waiter);
-        wait_in_queue(c, &place);
+        w_waitq_entry_init(&entry, w_waitq_key(c, COND_QUEUE), &w.waiter);
+        enqueue(c, &entry);
         weft_mutex_unlock(m);
         W_WINDOW("cond-before-park");
         uint32_t verdict = w_wait_park(&w, W_WAIT_COND, nothing_to_unlock, NULL);
 
         if (verdict < W_VERDICT_OTHER) {
-                leave_queue(c, &place);
+                leave_queue(c, &entry);
                 rc = w_wait_error(&w, verdict);
         }
         w_wait_end(&w);
@@ -100,10 +108,11 @@ static int wait(struct cond *c, weft_mutex *m)
 
 /* ---- Signal ---------------------------------------------------------------------------------- */
 
-/* Under the lock of the bucket: the first whom this claims, if it has to be woken. */
+/* Under the bucket's lock: claims the first waiter that can be claimed. Returns it if the caller
+ * must wake it. */
 static struct waiter *claim_one(struct cond *c, struct bucket *b, bool run)
 {
-        uintptr_t key = w_waitq_key(c, COND_LINE);
+        uintptr_t key = w_waitq_key(c, COND_QUEUE);
 
         for (struct waitq_entry *p; (p = w_waitq_first(b, key, run));) {
                 if (!w_waitq_has_more(p))
@@ -127,7 +136,7 @@ static W_NOINLINE void signal_slow(struct cond *c)
 {
         W_ENTER();
         bool           run;
-        struct bucket *b = w_waitq_lock_to_wake(w_waitq_key(c, COND_LINE), &run);
+        struct bucket *b = w_waitq_lock_to_wake(w_waitq_key(c, COND_QUEUE), &run);
         struct waiter *waiter = claim_one(c, b, run);
 
         w_waitq_unlock(b);
@@ -140,7 +149,7 @@ static W_NOINLINE void signal_slow(struct cond *c)
 
 static W_NOINLINE void broadcast_slow(struct cond *c)
 {
-        uintptr_t        key = w_waitq_key(c, COND_LINE);
+        uintptr_t        key = w_waitq_key(c, COND_QUEUE);
         struct list_node woken;
 
         W_ENTER();

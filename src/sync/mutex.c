@@ -1,38 +1,45 @@
-/* sync/mutex.c - mutual exclusion between goroutines, and threads that are not weft's.
+/* sync/mutex.c - mutual exclusion between goroutines and foreign threads.
  *
- * Called by   user code; sync/cond.c.
  * Protocols   cites waitqueue (wait/waitqueue.c), wake (wait/wake.c).
  *
  * PROTOCOL mutex
  *
- * Goal      one holder; lock and unlock of a free mutex are one read-modify-write each; nobody who
- *           waits is forgotten, nor overtaken for much longer than 1 ms; after an unlock has let
- *           others have it, it does not touch the mutex.
- * Parties   taker, holder, waiter (in the table), looker (a taker that spins, or was woken).
- * Words     word: LOCKED; QUEUED: there may be waiters; WOKEN: there is a looker, an unlock need
- *           not wake one more; STARVING: the mutex is handed over, not released.
- * Taker     1 CAS 0 -> LOCKED [MX1]   2 sees it free: CAS LOCKED in, a looker takes WOKEN out [MX1]
- *           3 held, another P may be running the holder, nothing else to run here: a few pauses,
- *           with WOKEN set if there are waiters; then 2   4 under the bucket's lock: still LOCKED:
- *           CAS QUEUED in and WOKEN out; waits, behind all others, but in front if it was woken
- *           before. Woken: a looker, at 2; or the mutex was handed to it
- * Holder    1 CAS LOCKED -> 0 [MX1]   2 no waiter, or a looker: CAS LOCKED out [MX1]
- *           3 under the bucket's lock: CAS LOCKED out and WOKEN in, QUEUED out if one waits only
- *           [MX1]; wakes the first
- * Starving  a waiter that was woken and finds the mutex taken again 1 ms after it began to wait
- *           sets STARVING when it queues. Then 3 of the holder leaves LOCKED in and tells the
- *           waiter that it is the holder. Takers queue. The last in line ends it, and so does one
- *           that waited for less than 1 ms.
+ * Goal      one holder. Lock and unlock of a free mutex are one read-modify-write each. No waiter
+ *           is forgotten, or overtaken for much longer than 1 ms. An unlock does not touch the
+ *           mutex after it has let another party take it.
+ * Parties   taker, holder, waiter (in the wait queue), awake taker (it spins, or was woken).
+ * Words     word, a set of bits:
+ *             LOCKED     there is a holder
+ *             QUEUED     there may be waiters
+ *             WOKEN      there is an awake taker: an unlock need not wake another waiter
+ *             STARVING   the mutex is handed over, not released
+ * Taker
+ *   1. CAS 0 -> LOCKED [MX1].
+ *   2. The mutex is free: CAS LOCKED in; an awake taker takes WOKEN out [MX1].
+ *   3. Held, another P may be running the holder, and this P has no other work: spin for a few
+ *      pauses, with WOKEN set if there are waiters; then 2.
+ *   4. Under the bucket's lock, if still LOCKED: CAS QUEUED in and WOKEN out. Wait at the end of
+ *      the queue, or at its front if this taker was woken before.
+ *   5. Woken: it is an awake taker, go to 2; or the mutex was handed to it.
+ * Holder
+ *   1. CAS LOCKED -> 0 [MX1].
+ *   2. No waiter, or an awake taker: CAS LOCKED out [MX1].
+ *   3. Under the bucket's lock: CAS LOCKED out and WOKEN in; QUEUED out if there is only one waiter
+ *      [MX1]. Wake the first waiter.
+ * Starving  a waiter that was woken and finds the mutex taken again, 1 ms after it began to wait,
+ *           sets STARVING when it queues. Step 3 of the holder then leaves LOCKED in and tells the
+ *           waiter that it is the holder. Takers queue. The last waiter in the queue ends this
+ *           mode, and so does a waiter that waited for less than 1 ms.
  * Edges     [MX1] the section   holder: word CAS-release -> taker: word CAS-acquire
  *           A hand-over is ordered by the wake.
- * Why nobody is forgotten   QUEUED is set under the bucket's lock with LOCKED in the same word, so
- *           the holder's unlock sees it. It wakes nobody only if WOKEN is set: then a looker looks
- *           at the word after this unlock; it takes the mutex, without WOKEN, and its own unlock
- *           wakes; or it queues, without WOKEN, while another one holds it.
- * Why every waiter takes WOKEN out   a goroutine that was woken may never run again because the
- *           run ends; who queues afterwards does not rely on it, and who queued before is woken at
- *           the end of the run (PROTOCOL waitqueue). It costs one wake too many at most.
- * Lifetime  the holder's CAS is the last that it does to the word. See PROTOCOL waitqueue.
+ * Why no waiter is forgotten   QUEUED is set under the bucket's lock with LOCKED in the same word,
+ *           so the holder's unlock sees it. The unlock wakes no waiter only if WOKEN is set. Then
+ *           an awake taker reads the word after this unlock. It takes the mutex and clears WOKEN,
+ *           and its own unlock wakes; or it queues and clears WOKEN while another party holds it.
+ * Why every waiter takes WOKEN out   a woken goroutine may never run again because the run ends. A
+ *           taker that queues afterwards does not rely on it; a taker that queued before is woken
+ *           at the end of the run (PROTOCOL waitqueue). The cost is at most one extra wake.
+ * Lifetime  the holder's CAS is its last access to the word. See PROTOCOL waitqueue.
  * Rejected  handing over always (every section costs a switch); waiters counted in the word (they
  *           must be counted down after the unlock).
  * Tests     flow/sync/test_mutex.c, flow/sync/test_sync_history.c, flow/sync/test_sync_lifetime.c,
@@ -42,31 +49,22 @@
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
+#include "base/tuning.h"
 #include "base/window.h"
 #include "sched/sched.h"
 #include "wait/waitqueue.h"
 #include "wait/wait.h"
 
+#include "sched/run/foreign.h"
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
 
 enum { LOCKED = 1, QUEUED = 2, WOKEN = 4, STARVING = 8 };
 
-enum { LOOK_AGAIN = W_VERDICT_OTHER, HANDED_OVER };     /* verdicts */
+enum { RETRY = W_VERDICT_OTHER, HANDED_OVER };          /* verdicts */
 
-enum {
-        STARVING_NS = 1000000,
-#if defined(W_HOOKED)
-        LOOKS = 1,              /* an engine chooses who runs: waiting only makes runs longer */
-        PAUSES = 0,
-#else
-        /* The pauses between two looks are long on purpose: while one P pauses the other goes
-         * through many short sections with the word in its own cache. */
-        LOOKS = 4,
-        PAUSES = 30,
-#endif
-};
+enum { STARVING_NS = 1000000 };
 
 struct mutex {
         w_atomic_u64 word;      /* a  [MX1] */
@@ -84,34 +82,34 @@ static struct mutex *mutex_of(weft_mutex *m)
 
 struct taker {
         struct mutex *mutex;
-        bool          awake;    /* a looker: WOKEN may be there for its sake */
+        bool          awake;    /* an awake taker: WOKEN may be set on its behalf */
         bool          starving;
-        int           n_looks;
+        int           n_spins;
         int64_t       since;    /* when it first queued; 0: not yet */
 };
 
-/* Worth while only if the holder may be running and nobody here could. */
-static bool may_look(const struct taker *t)
+/* Spinning pays only if the holder may be running and this P has nothing else to run. */
+static bool may_spin(const struct taker *t)
 {
         struct p *pp = w_p();
 
-        if (t->n_looks >= LOOKS || !pp || w_n_procs() == 1)
+        if (t->n_spins >= W_TUNE_MUTEX_SPINS || !pp || w_n_procs() == 1)
                 return false;
         uint32_t not_busy = w_load_rlx(&w_sched.n_idle_p) + w_load_rlx(&w_sched.n_spinning); // hint
 
         return not_busy + 1 < w_n_procs() && w_p_has_no_work(pp);
 }
 
-static void look_later(struct taker *t, uint64_t seen)
+static void spin(struct taker *t, uint64_t seen)
 {
         if (!t->awake && (seen & (QUEUED | WOKEN)) == QUEUED)
                 t->awake = w_cas_rlx(&t->mutex->word, &seen, seen | WOKEN);     /* hint */
-        for (int i = 0; i < PAUSES; i++)
+        for (int i = 0; i < W_TUNE_MUTEX_PAUSES; i++)
                 w_cpu_pause();
-        t->n_looks++;
+        t->n_spins++;
 }
 
-/* True: has it. */
+/* True: t holds the mutex. */
 static bool take(struct taker *t)
 {
         uint64_t seen = w_load_rlx(&t->mutex->word);              /* guarded by the CAS */
@@ -124,15 +122,15 @@ static bool take(struct taker *t)
                                 return true;
                         continue;
                 }
-                if (seen & STARVING || !may_look(t))
+                if (seen & STARVING || !may_spin(t))
                         return false;
-                look_later(t, seen);
+                spin(t, seen);
                 seen = w_load_rlx(&t->mutex->word);               /* guarded by the CAS */
         }
 }
 
-/* Under the lock of the bucket. False: it is free, there is nothing to wait for. */
-static bool announce(struct taker *t)
+/* Under the bucket's lock. False: the mutex is free, there is nothing to wait for. */
+static bool set_queued(struct taker *t)
 {
         uint64_t seen = w_load_rlx(&t->mutex->word);              /* guarded by the CAS */
 
@@ -153,36 +151,37 @@ static void note_time(struct taker *t)
                 t->starving = w_os_now() - t->since > STARVING_NS;
 }
 
-/* Handed over: whoever came soon enough ends the starvation. It holds the mutex. */
+/* The mutex was handed to t, which holds it. A taker that waited for a short time ends the
+ * starvation. */
 static void take_over(struct taker *t)
 {
         if (w_os_now() - t->since < STARVING_NS)
                 w_and_rlx(&t->mutex->word, ~(uint64_t)STARVING);  /* hint */
 }
 
-/* True: has it. False: to look again. */
-static bool queue(struct taker *t)
+/* True: t holds the mutex. False: t must try again. */
+static bool wait_in_queue(struct taker *t)
 {
-        struct wait   w;
-        struct waitq_entry  place;
-        bool          again = t->since != 0;
+        struct wait        w;
+        struct waitq_entry entry;
+        bool               again = t->since != 0;
 
         note_time(t);
         w_wait_begin(&w, W_FOREVER, W_WITHOUT_RUN);
-        w_waitq_entry_init(&place, w_waitq_key(t->mutex, 0), &w.waiter);
-        place.recheck = true;
+        w_waitq_entry_init(&entry, w_waitq_key(t->mutex, 0), &w.waiter);
+        entry.recheck = true;
         W_WINDOW("mutex-before-queue");
-        struct bucket *b = w_waitq_lock(place.key);
+        struct bucket *b = w_waitq_lock(entry.key);
 
-        if (!announce(t)) {
+        if (!set_queued(t)) {
                 w_waitq_unlock(b);
                 w_wait_end(&w);
                 return false;
         }
         if (again)
-                w_waitq_push(b, &place);
+                w_waitq_push(b, &entry);
         else
-                w_waitq_append(b, &place);
+                w_waitq_append(b, &entry);
         uint32_t verdict = w_wait_park(&w, W_WAIT_MUTEX, w_waitq_unlock, b);
 
         w_wait_end(&w);
@@ -198,21 +197,22 @@ static W_NOINLINE void lock_slow(struct mutex *m)
         struct taker t = { .mutex = m };
 
         W_ENTER();
-        while (!take(&t) && !queue(&t))
-                t.n_looks = 0;
+        while (!take(&t) && !wait_in_queue(&t))
+                t.n_spins = 0;
         W_LEAVE();
 }
 
 /* ---- Unlock ---------------------------------------------------------------------------------- */
 
-/* Under the lock of the bucket: changes the word for the last time; whom to wake, claimed. */
+/* Under the bucket's lock: changes the word for the last time. Returns the waiter to wake, claimed,
+ * or NULL. */
 static struct waiter *pass_on(struct mutex *m, struct bucket *b, bool run)
 {
         struct waitq_entry *first = w_waitq_first(b, w_waitq_key(m, 0), run);
-        uint64_t      seen = w_load_rlx(&m->word);                /* guarded by the CAS */
-        uint64_t      more = first && w_waitq_has_more(first) ? QUEUED : 0;
-        uint64_t      mine;
-        bool          hand_over, wake;
+        uint64_t            seen = w_load_rlx(&m->word);          /* guarded by the CAS */
+        uint64_t            more = first && w_waitq_has_more(first) ? QUEUED : 0;
+        uint64_t            mine;
+        bool                hand_over, wake;
 
         do {
                 hand_over = first && seen & STARVING;
@@ -227,9 +227,9 @@ static struct waiter *pass_on(struct mutex *m, struct bucket *b, bool run)
         if (!wake)
                 return NULL;
         w_waitq_remove(b, first);
-        enum claim claim = w_wake_claim(first->waiter, hand_over ? HANDED_OVER : LOOK_AGAIN);
+        enum claim claim = w_wake_claim(first->waiter, hand_over ? HANDED_OVER : RETRY);
 
-        W_CHECK(claim == W_CLAIM_WON, "a waiter of mutex %p was woken by somebody else", (void *)m);
+        W_CHECK(claim == W_CLAIM_WON, "a waiter of mutex %p was woken by another party", (void *)m);
         return first->waiter;
 }
 

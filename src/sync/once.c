@@ -1,22 +1,26 @@
-/* sync/once.c - a function that is called once, however many ask.
+/* sync/once.c - calls a function once, for any number of callers.
  *
- * Called by   user code.
  * Protocols   cites waitqueue (wait/waitqueue.c), wake (wait/wake.c).
  *
  * PROTOCOL once
  *
- * Goal      one call of one function; everyone returns after it has ended, whether by return or by
+ * Goal      one call of one function. Every caller returns after it has ended, by return or by
  *           weft_exit.
- * Parties   runner, the first to come; the others.
- * Words     word: NEW, RUNNING, DONE; QUEUED beside RUNNING: somebody may wait. runner: who runs
- *           it, to tell a call from inside from a call by others.
- * Runner    1 CAS NEW -> RUNNING   2 leaves a record with its goroutine, so that an exit does step
- *           4   3 calls the function, outside   4 CAS RUNNING -> DONE [ON1]; with QUEUED: under the
- *           bucket's lock DONE [ON1], takes all out of the line, unlocks, wakes them
- * Others    1 DONE [ON1]: return   2 under the bucket's lock: again 1, else CAS QUEUED in; wait
- * Edges     [ON1] what the function did   runner: word CAS/store-release -> others: word
- *           load-acquire. Who waited is ordered by the wake.
- * Why it is enough to know the runner by a number   only the runner itself finds its own there: it
+ * Parties   runner, the first caller; waiters, the later callers.
+ * Words     word: NEW, RUNNING, DONE; QUEUED beside RUNNING: there may be waiters. runner: the
+ *           number of the runner, which tells a call from inside the function from other calls.
+ * Runner
+ *   1. CAS NEW -> RUNNING.
+ *   2. Push an unwind record on its goroutine, so that weft_exit does step 4.
+ *   3. Call the function, in user code.
+ *   4. CAS RUNNING -> DONE [ON1]. With QUEUED set: under the bucket's lock store DONE [ON1] and
+ *      take all waiters out of the queue; unlock; wake them.
+ * Waiter
+ *   1. DONE [ON1]: return.
+ *   2. Under the bucket's lock: again 1, else CAS QUEUED in. Wait.
+ * Edges     [ON1] what the function did   runner: word CAS/store-release -> waiter: word
+ *           load-acquire. A waiter that parked is ordered by the wake.
+ * Why a number is enough to know the runner   only the runner itself finds its own number there: it
  *           wrote it before it called the function.
  * Lifetime  the word is not touched after DONE. See PROTOCOL waitqueue.
  * Tests     flow/sync/test_once.c, crash/test_sync.c, explore scenarios sync-once*, sim scenario
@@ -29,13 +33,14 @@
 #include "wait/waitqueue.h"
 #include "wait/wait.h"
 
+#include "sched/exit.h"
 #include "weft.h"
 
 enum { NEW, RUNNING, DONE, QUEUED = 4 };
 
 struct once {
         w_atomic_u64 word;      /* a  [ON1] */
-        w_atomic_u64 runner;    /* the runner's own; others compare it with themselves */
+        w_atomic_u64 runner;    /* the runner's number; callers compare it with their own */
         uint64_t     reserved[2];
 };
 
@@ -47,18 +52,19 @@ struct running {
         struct once  *once;
 };
 
-/* A goroutine's id or, with the highest bit, the kernel's number of another thread. */
-static uint64_t myself(void)
+/* The id of the calling goroutine; on a foreign thread its kernel thread id, with the highest bit
+ * set. */
+static uint64_t caller_number(void)
 {
         const struct g *gp = w_g();
 
         return gp ? (uint64_t)gp->id : UINT64_C(1) << 63 | (uint64_t)w_os_tid();
 }
 
-/* ---- Others ---------------------------------------------------------------------------------- */
+/* ---- Waiters --------------------------------------------------------------------------------- */
 
-/* Under the lock of the bucket: true if it is done, else QUEUED is set. */
-static bool is_done_or_announce(struct once *o)
+/* Under the bucket's lock: true if the function has ended, else sets QUEUED. */
+static bool is_done_or_set_queued(struct once *o)
 {
         uint64_t seen = w_load_acq(&o->word);                     /* [ON1] */
 
@@ -70,20 +76,20 @@ static bool is_done_or_announce(struct once *o)
 
 static void wait_until_done(struct once *o)
 {
-        struct wait  w;
-        struct waitq_entry place;
+        struct wait        w;
+        struct waitq_entry entry;
 
         W_ENTER();
-        W_CHECK(w_load_rlx(&o->runner) != myself(),               /* own word, if it is equal */
+        W_CHECK(w_load_rlx(&o->runner) != caller_number(),        /* own word, if it is equal */
                 "weft_once_do called from its own function: %p", (void *)o);
         w_wait_begin(&w, W_FOREVER, W_WITHOUT_RUN);
-        w_waitq_entry_init(&place, w_waitq_key(o, 0), &w.waiter);
-        struct bucket *b = w_waitq_lock(place.key);
+        w_waitq_entry_init(&entry, w_waitq_key(o, 0), &w.waiter);
+        struct bucket *b = w_waitq_lock(entry.key);
 
-        if (is_done_or_announce(o)) {
+        if (is_done_or_set_queued(o)) {
                 w_waitq_unlock(b);
         } else {
-                w_waitq_append(b, &place);
+                w_waitq_append(b, &entry);
                 (void)w_wait_park(&w, W_WAIT_ONCE, w_waitq_unlock, b);
         }
         w_wait_end(&w);
@@ -121,18 +127,18 @@ static void finish_by_exit(struct unwind *u)
         finish(W_CONTAINER_OF(u, struct running, unwind)->once);
 }
 
-static void leave_record(struct running *running)
+static void push_record(struct running *running)
 {
         W_ENTER();
         struct g *gp = w_g();
 
-        w_store_rlx(&running->once->runner, myself());            /* own word */
+        w_store_rlx(&running->once->runner, caller_number());     /* own word */
         if (gp)
                 w_unwind_push(gp, &running->unwind);
         W_LEAVE();
 }
 
-static void take_record(struct running *running)
+static void pop_record(struct running *running)
 {
         W_ENTER();
         struct g *gp = w_g();
@@ -146,9 +152,9 @@ static void run(struct once *o, void (*fn)(void *), void *arg)
 {
         struct running running = { .unwind = { .fn = finish_by_exit }, .once = o };
 
-        leave_record(&running);
+        push_record(&running);
         fn(arg);
-        take_record(&running);
+        pop_record(&running);
         finish(o);
 }
 

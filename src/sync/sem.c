@@ -1,27 +1,32 @@
 /* sync/sem.c - a counting semaphore.
  *
- * Called by   user code.
  * Protocols   cites waitqueue (wait/waitqueue.c), wake (wait/wake.c).
  *
  * PROTOCOL sem
  *
- * Goal      a permit is kept or goes to one acquirer; who waits longest gets the next one; a permit
- *           that meets a cancellation goes to the next; a release that has given its permit away
- *           does not touch the object.
+ * Goal      a permit stays in the semaphore or goes to one acquirer. The waiter that has waited
+ *           longest gets the next permit. A permit that meets a cancellation goes to the next
+ *           waiter. A release that has given its permit away does not touch the object.
  * Parties   acquirer, releaser.
- * Words     word: permits; QUEUED: somebody may wait, set under the bucket's lock while there is no
- *           permit.
- * Acquirer  1 permits: CAS - 1 [SM1]   2 under the bucket's lock: again 1, else CAS QUEUED in;
- *           waits. Woken: the permit is its own   3 cancelled: takes itself out of the line
- * Releaser  1 no QUEUED: CAS + 1 [SM1]   2 under the bucket's lock: takes the first out of the line
- *           and claims it; lost: the next. Claimed: the word stays as it is; wakes it. Nobody: CAS
- *           + 1 and QUEUED out [SM1]
+ * Words     word: permits; QUEUED: there may be waiters, set under the bucket's lock while there is
+ *           no permit.
+ * Acquirer
+ *   1. There is a permit: CAS - 1 [SM1].
+ *   2. Under the bucket's lock: again 1, else CAS QUEUED in. Wait. Woken: it has the permit.
+ *   3. Cancelled: leave the queue.
+ * Releaser
+ *   1. No QUEUED: CAS + 1 [SM1].
+ *   2. Under the bucket's lock: take the first waiter out of the queue and claim it. Claim lost:
+ *      again with the next. Claimed: leave the word as it is, wake the waiter. No waiter left:
+ *      CAS + 1 and QUEUED out [SM1].
  * Edges     [SM1] what came before the release   word CAS-acqrel -> acquire: word CAS-acquire
  *           A permit that is handed over is ordered by the wake.
- * Why no permit is lost   the claim decides whether the waiter has it or was cancelled. While there
- *           are waiters there are no permits: a waiter sets QUEUED in the same CAS that finds none.
- * Lifetime  in step 2 the word is touched only if nobody was woken.
- * Rejected  waking without handing over (others overtake; the woken one has to touch the object).
+ * Why no permit is lost   the claim decides whether the waiter has the permit or was cancelled.
+ *           While there are waiters there are no permits: a waiter sets QUEUED in the same CAS that
+ *           finds none.
+ * Lifetime  in step 2 the releaser touches the word only if it woke no waiter.
+ * Rejected  waking without handing over (other acquirers overtake; the woken waiter must touch the
+ *           object).
  * Tests     flow/sync/test_sem.c, flow/sync/test_sync_history.c, flow/sync/test_sync_lifetime.c,
  *           explore scenarios sync-sem*, sim scenarios sync_sem, sync_handshake, mutants
  *           sync-sem-*.
@@ -33,6 +38,8 @@
 #include "wait/waitqueue.h"
 #include "wait/wait.h"
 
+#include "sched/run/foreign.h"
+#include "sched/run/run.h"
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
@@ -64,8 +71,8 @@ static bool take(struct sem *s)
         return false;
 }
 
-/* Under the lock of the bucket: has a permit, or QUEUED is set and the caller has to wait. */
-static bool take_or_announce(struct sem *s)
+/* Under the bucket's lock: takes a permit, or sets QUEUED and the caller must wait. */
+static bool take_or_set_queued(struct sem *s)
 {
         uint64_t seen = w_load_rlx(&s->word);                     /* guarded by the CAS */
         bool     taken;
@@ -78,22 +85,22 @@ static bool take_or_announce(struct sem *s)
 
 static W_NOINLINE int acquire_slow(struct sem *s)
 {
-        struct wait  w;
-        struct waitq_entry place;
-        int          rc = 0;
+        struct wait        w;
+        struct waitq_entry entry;
+        int                rc = 0;
 
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
-        w_waitq_entry_init(&place, w_waitq_key(s, 0), &w.waiter);
-        struct bucket *b = w_waitq_lock(place.key);
+        w_waitq_entry_init(&entry, w_waitq_key(s, 0), &w.waiter);
+        struct bucket *b = w_waitq_lock(entry.key);
 
-        if (take_or_announce(s)) {
+        if (take_or_set_queued(s)) {
                 w_waitq_unlock(b);
         } else {
-                w_waitq_append(b, &place);
+                w_waitq_append(b, &entry);
                 uint32_t verdict = w_wait_park(&w, W_WAIT_SEM, w_waitq_unlock, b);
 
                 if (verdict < W_VERDICT_OTHER) {
-                        w_waitq_withdraw(&place);
+                        w_waitq_withdraw(&entry);
                         rc = w_wait_error(&w, verdict);
                 }
         }
@@ -103,14 +110,15 @@ static W_NOINLINE int acquire_slow(struct sem *s)
 
 /* ---- Release --------------------------------------------------------------------------------- */
 
-/* Keeps the permit; false: somebody may wait for it. With the bucket locked nobody can begin to. */
-static bool keep(struct sem *s, bool nobody_waits)
+/* Adds a permit; false: there may be waiters for it. no_waiters: the caller has locked the bucket,
+ * found no waiter, and none can come. */
+static bool add_permit(struct sem *s, bool no_waiters)
 {
         uint64_t seen = w_load_rlx(&s->word);                     /* guarded by the CAS */
         uint64_t mine;
 
         do {
-                if (seen & QUEUED && !nobody_waits)
+                if (seen & QUEUED && !no_waiters)
                         return false;
                 mine = (seen & PERMITS) + 1;
                 W_CHECK(mine <= PERMITS, "semaphore overflow: %p has %u permits", (void *)s,
@@ -124,12 +132,12 @@ static W_NOINLINE void release_slow(struct sem *s)
         uintptr_t key = w_waitq_key(s, 0);
 
         W_ENTER();
-        bool           run;
-        struct bucket *b = w_waitq_lock_to_wake(key, &run);
-        struct waitq_entry  *first = w_waitq_claim_first(b, key, run);
+        bool                run;
+        struct bucket      *b = w_waitq_lock_to_wake(key, &run);
+        struct waitq_entry *first = w_waitq_claim_first(b, key, run);
 
         if (!first)
-                (void)keep(s, true);
+                (void)add_permit(s, true);
         w_waitq_unlock(b);
         if (first)
                 w_wake_up(first->waiter);
@@ -165,6 +173,6 @@ W_EXPORT int weft_sem_try_acquire(weft_sem *s)
 
 W_EXPORT void weft_sem_release(weft_sem *s)
 {
-        if (W_UNLIKELY(!keep(sem_of(s), false)))
+        if (W_UNLIKELY(!add_permit(sem_of(s), false)))
                 release_slow(sem_of(s));
 }

@@ -1,28 +1,30 @@
-/* sync/wg.c - a wait group: a count, and those who wait until it is zero.
+/* sync/wg.c - a wait group: a count, and the waiters until it is zero.
  *
- * Called by   user code.
  * Protocols   cites waitqueue (wait/waitqueue.c), wake (wait/wake.c).
  *
  * PROTOCOL wait-group
  *
- * Goal      a wait returns once the count is zero; whoever takes it to zero does not touch the
- *           object afterwards: mostly the waiter frees it at once.
+ * Goal      a wait returns once the count is zero. The adder that takes it to zero does not touch
+ *           the object afterwards: a waiter often frees it at once.
  * Parties   adder (done is an add of -1), waiter.
- * Words     word: the count; QUEUED: somebody may wait, set under the bucket's lock while the count
- *           is not zero.
- * Adder     1 the sum is not zero, or no QUEUED: CAS the sum in [WG1]   2 under the bucket's lock:
- *           again 1 if the count has changed; CAS the whole word to 0 [WG1], takes all out of the
- *           line, unlocks, wakes them
- * Waiter    1 count 0 [WG1]: returns   2 under the bucket's lock: again 1, else CAS QUEUED in;
- *           waits. Woken: returns without a look   3 cancelled: takes itself out of the line
+ * Words     word: the count; QUEUED: there may be waiters, set under the bucket's lock while the
+ *           count is not zero.
+ * Adder
+ *   1. The sum is not zero, or no QUEUED: CAS the sum in [WG1].
+ *   2. Under the bucket's lock: again 1 if the count has changed. CAS the whole word to 0 [WG1],
+ *      take all waiters out of the queue, unlock, wake them.
+ * Waiter
+ *   1. Count is 0 [WG1]: return.
+ *   2. Under the bucket's lock: again 1, else CAS QUEUED in. Wait. Woken: return without reading
+ *      the word.
+ *   3. Cancelled: leave the queue.
  * Edges     [WG1] what came before each done   word CAS-acqrel -> wait: word load-acquire
- *           The last one acquires from all others, and hands that on by the wake.
- * Why nobody waits for ever   QUEUED and the count are one word: the one who takes the count to
- *           zero sees QUEUED or the waiter sees zero.
- * Lifetime  the CAS to zero is the last that an adder does to the object. It is made under the
- *           bucket's lock if anybody waits, so that a new object at this address finds an empty
- *           line.
- * Rejected  counting the waiters in the word (a cancelled one would have to count itself down).
+ *           The last adder acquires from all earlier ones, and hands that on by the wake.
+ * Why no waiter sleeps for ever   QUEUED and the count are one word: either the adder that takes
+ *           the count to zero sees QUEUED, or the waiter sees zero.
+ * Lifetime  the CAS to zero is an adder's last access to the object. With waiters it is made under
+ *           the bucket's lock, so that a new object at this address finds an empty queue.
+ * Rejected  counting the waiters in the word (a cancelled waiter would have to count itself down).
  * Tests     flow/sync/test_wg.c, flow/sync/test_sync_lifetime.c, explore scenarios sync-wg*, sim
  *           scenario sync_wg, mutants sync-wg-*; window table-before-wake.
  *
@@ -33,6 +35,7 @@
 #include "wait/waitqueue.h"
 #include "wait/wait.h"
 
+#include "sched/run/run.h"
 #include "weft.h"
 
 #define COUNT  UINT64_C(0x7fffffff)
@@ -61,8 +64,8 @@ static uint64_t sum(const struct wg *g, uint64_t seen, int n)
         return (uint64_t)count;
 }
 
-/* Adds; false: nothing was done, because somebody may wait for the zero that it would make. With
- * the bucket locked that is no obstacle, and *released says whether it was made. */
+/* Adds n. False: nothing was added, because the count would be zero and there may be waiters. With
+ * the bucket locked it always adds. *released: the count is zero now. */
 static bool add(struct wg *g, int n, bool locked, bool *released)
 {
         uint64_t seen = w_load_rlx(&g->word);                     /* guarded by the CAS */
@@ -97,8 +100,8 @@ static W_NOINLINE void release_all(struct wg *g, int n)
 
 /* ---- Wait ------------------------------------------------------------------------------------ */
 
-/* Under the lock of the bucket: true if there is nothing to wait for, else QUEUED is set. */
-static bool is_zero_or_announce(struct wg *g)
+/* Under the bucket's lock: true if the count is zero, else sets QUEUED. */
+static bool is_zero_or_set_queued(struct wg *g)
 {
         uint64_t seen = w_load_acq(&g->word);                     /* [WG1] */
 
@@ -110,22 +113,22 @@ static bool is_zero_or_announce(struct wg *g)
 
 static W_NOINLINE int wait_slow(struct wg *g)
 {
-        struct wait  w;
-        struct waitq_entry place;
-        int          rc = 0;
+        struct wait        w;
+        struct waitq_entry entry;
+        int                rc = 0;
 
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
-        w_waitq_entry_init(&place, w_waitq_key(g, 0), &w.waiter);
-        struct bucket *b = w_waitq_lock(place.key);
+        w_waitq_entry_init(&entry, w_waitq_key(g, 0), &w.waiter);
+        struct bucket *b = w_waitq_lock(entry.key);
 
-        if (is_zero_or_announce(g)) {
+        if (is_zero_or_set_queued(g)) {
                 w_waitq_unlock(b);
         } else {
-                w_waitq_append(b, &place);
+                w_waitq_append(b, &entry);
                 uint32_t verdict = w_wait_park(&w, W_WAIT_GROUP, w_waitq_unlock, b);
 
                 if (verdict < W_VERDICT_OTHER) {
-                        w_waitq_withdraw(&place);
+                        w_waitq_withdraw(&entry);
                         rc = w_wait_error(&w, verdict);
                 }
         }

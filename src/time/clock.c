@@ -1,6 +1,4 @@
-/* time/clock.c - the clock that all of weft's times are on.
- *
- * Called by   user code, also while no runtime runs.
+/* time/clock.c - the clock of all times in weft. Works also while no runtime runs.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,10 +1,9 @@
-/* time/sleep.c - a goroutine waits for nothing but the clock.
+/* time/sleep.c - weft_sleep: a wait for the clock alone.
  *
- * Called by   user code.
  * Protocols   cites timers (sched/timer/timers.c), park (sched/switch.c), wake (wait/wake.c).
  *
- * Without a scope only the timer can end the sleep, so it needs no wake word: the timer is armed by
- * the commit, when the goroutine is off its stack, and its claim always wins.
+ * Without a scope only the timer can end the sleep, so the sleep needs no wake word: the commit
+ * arms the timer, when the goroutine is off its stack, and the timer's claim always wins.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,6 +12,7 @@
 #include "scope/tree.h"
 #include "wait/wait.h"
 
+#include "sched/switch.h"
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
@@ -44,7 +44,7 @@ static bool nap_until(struct g *gp, int64_t at)
 {
         struct nap nap = { .timer.claim = claim_nap, .gp = gp, .at = at };
 
-        w_need_p();             /* its heap takes the timer in the commit, where nothing may fail */
+        w_need_p();             /* its heap takes the timer in the commit, which must not fail */
         if (w_timer_reserve() < 0)
                 return false;
         w_park(W_WAIT_SLEEP, commit_nap, &nap);
@@ -56,7 +56,7 @@ static void unlock_nothing(void *arg)
         (void)arg;
 }
 
-/* In a scope, or on a thread that is not weft's. */
+/* In a scope, or on a foreign thread. */
 static int wait_until(int64_t at)
 {
         struct wait w;
@@ -70,8 +70,8 @@ static int wait_until(int64_t at)
         return rc == -ETIME ? 0 : rc;
 }
 
-/* Where there was no memory for a timer the wait ends early: then it goes round again, and others
- * run in between. */
+/* Without memory for a timer the wait ends early. The loop then waits again, and yields to other
+ * goroutines in between. */
 static int sleep_until(int64_t at)
 {
         for (;;) {

@@ -1,11 +1,11 @@
-/* time/tick.c - a channel that is sent the time at regular intervals.
+/* time/tick.c - weft_tick: a channel that receives the time at regular intervals.
  *
- * Called by   user code.
  * Protocols   cites lazytimer (sched/timer/lazytimer.c), chan (chan/chan.c).
  *
- * The alarm feeds the channel and holds no reference to it, so that dropping the last one is
- * noticed. While it sends, outside the lock of its heap, it has one: taken under that lock, and
- * only if others are left. The channel's end waits for that lock before the record goes.
+ * A lazy timer feeds the channel. It holds no reference, so that the channel notices when the user
+ * drops the last one. While the timer sends, outside the lock of its heap, it holds a reference: it
+ * takes it under that lock, and only if another reference is left. The end of the channel takes
+ * that lock before it frees the timer.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,6 +13,7 @@
 #include "sched/timer/lazytimer.h"
 #include "sched/sched.h"
 
+#include "sched/run/foreign.h"
 #include "weft.h"
 
 _Static_assert(sizeof(struct chan_feeder) <= sizeof(((struct lazytimer *)0)->room), "fits");
@@ -33,13 +34,13 @@ static bool try_ref(struct chan *c)
         uint32_t n = w_load_rlx(&c->n_refs);                      /* hint: the CAS decides */
 
         while (n != 0)
-                if (w_cas_rlx(&c->n_refs, &n, n + 1))             /* guarded: others hold it, too */
+                if (w_cas_rlx(&c->n_refs, &n, n + 1))             /* guarded: n > 0, it is alive */
                         return true;
         return false;
 }
 
-/* With one tick in the channel that nobody has taken yet, this one is missed. So it is if the next
- * one was due while this thread was on its way here, and another thread was faster. */
+/* This tick is missed if an earlier tick is still in the channel. It is also missed if another
+ * thread has already sent a later tick. */
 static void send_tick(const struct timer_call *r)
 {
         struct chan *c = r->arg;
@@ -60,7 +61,7 @@ static void hold_tick(struct lazytimer *a, struct timer_call *r)
 
 static struct chan *new_tick(int64_t period)
 {
-        struct chan  *c = w_chan_new(sizeof(int64_t), 1);
+        struct chan      *c = w_chan_new(sizeof(int64_t), 1);
         struct lazytimer *a = NULL;
 
         if (c)

@@ -1,15 +1,15 @@
-/* time/timer.c - a function that runs at some later time, in a goroutine of its own.
+/* time/timer.c - weft_timer: calls a function at a later time, in a goroutine of its own.
  *
- * Called by   user code.
  * Protocols   cites lazytimer (sched/timer/lazytimer.c).
  *
- * A weft_timer is an alarm with a function.
+ * A weft_timer is a lazy timer with a function.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "sched/timer/lazytimer.h"
 #include "sched/sched.h"
 
+#include "sched/run/foreign.h"
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
@@ -72,7 +72,7 @@ W_EXPORT int weft_timer_reset(weft_timer *t, int64_t ns)
         return rc;
 }
 
-/* After the end of its run the record is gone already. */
+/* Nothing to do after the end of its run: the record was freed then. */
 W_EXPORT void weft_timer_free(weft_timer *t)
 {
         if (!t || !w_foreign_enter())

@@ -1,6 +1,5 @@
 /* wait/join.c - waiting for the end of a goroutine.
  *
- * Called by   user code; select for its joins.
  * Protocols   cites ids (sched/ids.c), wake (wait/wake.c).
  *
  * SPDX-License-Identifier: MIT
@@ -25,7 +24,7 @@ static void gather(struct joiner *joiner, struct queue *woken)
         w_wake_gather(W_CONTAINER_OF(joiner, struct join_waiter, joiner)->waiter, woken);
 }
 
-/* -EAGAIN: alive, and *held is locked. */
+/* -EAGAIN: the goroutine is alive, and *held is locked. Else what the join returns. */
 static int find_lock(int64_t id, struct g **target, struct lock **held)
 {
         struct g *gp = w_g();

@@ -1,4 +1,4 @@
-/* wait/join.h - a place in the line of those who wait for a goroutine's end.
+/* wait/join.h - an entry in the list of waiters for a goroutine's end.
  *
  * For weft_join and for select.
  *
@@ -16,11 +16,11 @@ struct join_waiter {
         uint32_t       verdict;         /* what to claim with */
 };
 
-/* What weft_join(id) returns at once, or -EAGAIN: it has to wait. Context: any; takes the lock of
- * the id. */
+/* What weft_join(id) returns at once, or -EAGAIN: it must wait. Context: any; takes the lock of the
+ * id. */
 W_MUST_CHECK int w_join_look(int64_t id);
 
-/* The same, and with -EAGAIN jw is in line and the lock of the id is held: *held. */
+/* The same. On -EAGAIN jw is in the list of joiners, and the lock of the id is held: *held. */
 W_MUST_CHECK int w_join_begin_lock(struct join_waiter *jw, int64_t id, struct lock **held);
 
 #endif

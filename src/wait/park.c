@@ -1,30 +1,40 @@
 /* wait/park.c - one token per goroutine: park waits for it, unpark hands it over.
  *
- * Called by   user code, unpark from any thread.
  * Protocols   owns park-unpark; cites wake (wait/wake.c), scope-tree (scope/tree.c).
  *
  * PROTOCOL park-unpark
  *
- * Goal      park returns once for each token; a token that comes first is kept; two are one; a park
- *           that a scope ends leaves the token alone.
+ * Goal      park returns once for each token. A token that comes before the park is kept. Two
+ *           tokens are merged into one. A park that a scope ends leaves the token alone.
  * Parties   owner (the goroutine), committer of its park, giver (any thread).
- * Words     g.token: NONE, PARKED, TOKEN, or the address of the waiter of a park in a scope.
- * Owner     1 TOKEN: go to 3   2 w_park   3 exchange NONE [UP1]
- *  in a scope 2a CAS NONE -> waiter [UP2]; TOKEN found: go to 3   2b sleeps as all waits do
- *           2c ended by the scope: CAS waiter -> NONE; TOKEN found: it stays, and the owner has the
- *           lock of its id once, so that the giver is done with the waiter
- * Committer CAS NONE -> PARKED [UP2]; TOKEN found: the park does not happen
- * Giver     with the lock of the id: exchange TOKEN [UP1][UP2]; the old value was a waiter: claims
- *           it. Then, if it was PARKED or the claim was won: readies the owner
+ * Words     g.token
+ *             NONE          no token, and no party waits
+ *             PARKED        the owner waits outside any scope
+ *             TOKEN         a token is there
+ *             an address    the waiter of a park in a scope
+ * Owner
+ *   1. token is TOKEN: go to 3.
+ *   2. w_park.
+ *   3. Exchange NONE [UP1].
+ * Owner in a scope, in place of step 2
+ *   2a. CAS NONE -> waiter [UP2]. TOKEN found: go to 3.
+ *   2b. Sleep as all waits do.
+ *   2c. Ended by the scope: CAS waiter -> NONE. TOKEN found: leave it, and take the lock of the
+ *       owner's id once, so that the giver is done with the waiter.
+ * Committer
+ *   1. CAS NONE -> PARKED [UP2]. TOKEN found: the park does not happen.
+ * Giver
+ *   1. Under the lock of the id: exchange TOKEN [UP1][UP2]. The old value was a waiter: claim it.
+ *   2. The old value was PARKED, or the claim was won: ready the owner.
  * Edges     [UP1] what the giver did before   give: token xchg-acqrel -> owner: token xchg-acqrel
  *           [UP2] saved registers, WAITING, waiter   commit or owner: token CAS-release -> give:
  *           token xchg-acqrel
- * Why one wake   only the giver whose exchange finds PARKED, or the waiter and wins it, wakes, and
- *           nobody sets either again before the owner has run.
- * Why no giver is overlooked   the owner itself takes the token, after it was woken, and so
- *           acquires from every giver up to then. If the waking giver took it for the owner, a
- *           second giver in between would be merged with the first, but what it wrote before need
- *           not be seen.
+ * Why one wake   a giver wakes the owner only if its exchange finds PARKED, or finds the waiter and
+ *           wins its claim. Neither value is stored again before the owner has run.
+ * Why no giver is overlooked   the owner itself takes the token, after it was woken. It therefore
+ *           acquires from every giver up to then. If the waking giver took the token for the owner,
+ *           a second giver in between would be merged with the first, but the owner might not see
+ *           what the second giver wrote before.
  * Tests     flow/sched/test_unpark.c, flow/scope/test_scope.c, explore scenarios unpark*, sim
  *           scenarios sched_park and scope_*, mutants unpark-*, sched-* and scope-*.
  *
@@ -35,6 +45,10 @@
 #include "base/assert.h"
 #include "scope/tree.h"
 
+#include "sched/ready.h"
+#include "sched/run/foreign.h"
+#include "sched/run/run.h"
+#include "sched/switch.h"
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
@@ -56,20 +70,20 @@ static void unlock_nothing(void *arg)
         (void)arg;
 }
 
-/* Nobody finds w through the token any more when this returns. */
+/* When this returns, no giver finds w through the token any more. */
 static void retract(struct g *gp, struct wait *w)
 {
         uintptr_t    seen = (uintptr_t)&w->waiter;
         struct g    *self = NULL;
         struct lock *held = NULL;
 
-        if (w_cas_rlx(&gp->token, &seen, NONE))                   /* guarded: it was never found */
+        if (w_cas_rlx(&gp->token, &seen, NONE))                   /* guarded: no giver found it */
                 return;
         if (w_id_find(gp->id, &self, &held) == W_ID_ALIVE)
                 w_unlock(held);
 }
 
-/* 0: there is a token to be taken. */
+/* 0: a token is there; the caller takes it. */
 static int park_in_scope(struct g *gp)
 {
         struct wait w;
@@ -77,7 +91,7 @@ static int park_in_scope(struct g *gp)
         int         rc = 0;
 
         w_wait_begin(&w, W_FOREVER, W_CANCELLABLE);
-        W_ASSERT(!w.waiter.sole);       /* no lock keeps the giver away until the commit */
+        W_ASSERT(!w.waiter.sole);       /* no lock keeps givers away until the commit */
         if (w_cas_rel(&gp->token, &seen, (uintptr_t)&w.waiter)) { /* [UP2] */
                 uint32_t verdict = w_wait_park(&w, W_WAIT_PARK, unlock_nothing, NULL);
 
@@ -113,7 +127,7 @@ W_EXPORT int weft_park(void)
 {
         struct g *gp = w_g();
 
-        if (!gp)                /* a goroutine of a run that ends parks for ever */
+        if (!gp)                /* a goroutine of an ending run parks for ever, below */
                 return w_run_is_on() ? -EPERM : -ESHUTDOWN;
         W_ENTER();
         int rc = park(gp);
@@ -122,8 +136,8 @@ W_EXPORT int weft_park(void)
         return rc;
 }
 
-/* Gives the token. What to wake once the lock of the id is released is *sleeper, or the goroutine
- * itself: true. */
+/* Stores the token. True: the caller must ready the goroutine itself once the lock of the id is
+ * released. Else it must wake *sleeper then, unless that is NULL. */
 static bool give(struct g *gp, struct waiter **sleeper)
 {
         uintptr_t was = w_xchg_acqrel(&gp->token, TOKEN);         /* [UP1][UP2] */
@@ -153,7 +167,7 @@ W_EXPORT int weft_unpark(int64_t id)
                 parked = give(gp, &sleeper);
                 w_unlock(held);
         }
-        if (parked)             /* nobody else may wake it now, and it cannot end before */
+        if (parked)             /* no other party may wake it now, and it cannot end before */
                 w_ready(gp);
         else if (sleeper)
                 w_wake_up(sleeper);

@@ -1,6 +1,5 @@
 /* wait/wait.c - the sleep of a waiting call, its deadline and its scope.
  *
- * Called by   channels, select, sync, sleep, join, park.
  * Protocols   cites wake (wait/wake.c), scope-tree (scope/tree.c), timers (sched/timer/timers.c),
  *             park (sched/switch.c).
  *
@@ -11,17 +10,19 @@
 #include "base/assert.h"
 #include "base/window.h"
 #include "sched/preempt/take.h"
+#include "sched/run/run.h"
+#include "sched/switch.h"
 #include "scope/tree.h"
 
 #include <errno.h>      /* -Exxx */
 
-/* Threads that weft did not create and that wait: the end of the run finds them here. */
+/* The waits of foreign threads. The end of the run finds them here. */
 static struct {
         struct lock      lock;          /* class foreign */
         struct list_node waiting;       /* under lock: struct wait */
-} foreign = { W_LOCK_INIT(foreign), { &foreign.waiting, &foreign.waiting } };
+} foreign_waits = { W_LOCK_INIT(foreign), { &foreign_waits.waiting, &foreign_waits.waiting } };
 
-int w_wait_refused_slow(void)
+int w_call_check_slow(void)
 {
         w_give_turn();
         return w_wait_scope_done();
@@ -36,7 +37,7 @@ int w_wait_scope_done(void)
 
 /* ---- Deadlines ------------------------------------------------------------------------------- */
 
-/* Under the lock of the heap. */
+/* Runs under the lock of the heap. */
 static struct g *claim_by_timer(struct timer *t)
 {
         struct waiter *w = &W_CONTAINER_OF(t, struct wait, timer)->waiter;
@@ -56,7 +57,7 @@ static void arm(struct wait *w)
 
 /* ---- Begin and end --------------------------------------------------------------------------- */
 
-/* Sole stays who cannot be told that the run ends: only the object itself ends such a wait. */
+/* A wait that the end of the run does not concern may stay sole: only the object itself ends it. */
 static void begin_foreign(struct wait *w, enum wait_kind kind)
 {
         w->waiter.note = (struct note)W_NOTE_INIT;
@@ -65,11 +66,11 @@ static void begin_foreign(struct wait *w, enum wait_kind kind)
         w->waiter.sole = false;
         w->listed = true;
         w_list_init(&w->foreign);
-        w_lock(&foreign.lock);
-        w_list_push_back(&foreign.waiting, &w->foreign);
+        w_lock(&foreign_waits.lock);
+        w_list_push_back(&foreign_waits.waiting, &w->foreign);
         if (!w_run_is_on())
                 (void)w_wake_claim(&w->waiter, W_VERDICT_SHUTDOWN);
-        w_unlock(&foreign.lock);
+        w_unlock(&foreign_waits.lock);
 }
 
 void w_wait_begin(struct wait *w, int64_t deadline, enum wait_kind kind)
@@ -101,9 +102,9 @@ void w_wait_begin(struct wait *w, int64_t deadline, enum wait_kind kind)
 void w_wait_end(struct wait *w)
 {
         if (W_UNLIKELY(w->listed)) {
-                w_lock(&foreign.lock);
+                w_lock(&foreign_waits.lock);
                 w_list_unlink(&w->foreign);
-                w_unlock(&foreign.lock);
+                w_unlock(&foreign_waits.lock);
         }
         if (w->scope)
                 w_scope_unlist(w->scope, w);
@@ -113,8 +114,8 @@ void w_wait_end(struct wait *w)
 
 /* ---- The sleep ------------------------------------------------------------------------------- */
 
-/* From the move to PARKED on w may be claimed; it stays in place until the lock that unlock
- * releases can be had: see PROTOCOL wake. */
+/* Once the word is PARKED, w may be claimed. Its frame stays in place until unlock has released
+ * the lock, which the waiter takes again: see PROTOCOL wake. */
 static bool commit_wait(struct g *gp, void *arg)
 {
         struct wait *w = arg;
@@ -131,7 +132,7 @@ static bool commit_wait(struct g *gp, void *arg)
         return parked;
 }
 
-/* A thread sleeps on its note. Its deadline needs no timer: it claims itself. */
+/* A foreign thread sleeps on its note. Its deadline needs no timer: the thread claims itself. */
 static void sleep_foreign(struct wait *w, void (*unlock)(void *), void *arg)
 {
         uint32_t arming = W_VERDICT_ARMING;
@@ -155,13 +156,13 @@ uint32_t w_wait_park(struct wait *w, enum wait_reason reason, void (*unlock)(voi
         return w_load_acq(&w->waiter.word);                       /* [WK1] */
 }
 
-/* What ended the wait need not be what struck first: the timer may have won the wake word from a
- * cancellation that came just before, or come too late for it. The scope tells. */
-static int struck(struct scope *s, int otherwise)
+/* The verdict need not name the event that came first: the timer may have won the wake word from a
+ * cancellation that came just before, or have lost it to a later one. The scope knows the order. */
+static int scope_error(struct scope *s, int otherwise)
 {
         int rc = w_scope_done(s);
 
-        return rc < 0 ? rc : otherwise;         /* 0: a timer for which there was no memory */
+        return rc < 0 ? rc : otherwise;         /* 0: the timer found no memory */
 }
 
 static bool commit_plain(struct g *gp, void *lock)
@@ -180,9 +181,9 @@ int w_wait_error(const struct wait *w, uint32_t verdict)
 {
         switch (verdict) {
         case W_VERDICT_TIMEOUT:
-                return w->scope && w->scope_first ? struck(w->scope, -ETIMEDOUT) : -ETIME;
+                return w->scope && w->scope_first ? scope_error(w->scope, -ETIMEDOUT) : -ETIME;
         case W_VERDICT_CANCELED:
-                return struck(w->scope, -ECANCELED);
+                return scope_error(w->scope, -ECANCELED);
         default:
                 W_CHECK(verdict == W_VERDICT_SHUTDOWN, "a wait ended with verdict %u", verdict);
                 return -ESHUTDOWN;
@@ -191,8 +192,8 @@ int w_wait_error(const struct wait *w, uint32_t verdict)
 
 void w_wait_shut_down(void)
 {
-        w_lock(&foreign.lock);
-        W_LIST_EACH(n, &foreign.waiting)
+        w_lock(&foreign_waits.lock);
+        W_LIST_EACH(n, &foreign_waits.waiting)
                 (void)w_wake(&W_CONTAINER_OF(n, struct wait, foreign)->waiter, W_VERDICT_SHUTDOWN);
-        w_unlock(&foreign.lock);
+        w_unlock(&foreign_waits.lock);
 }

@@ -1,39 +1,45 @@
-/* wait/waitqueue.c - the hashed table of those who wait for caller-owned objects.
- *
- * Called by   sync: mutex, rwmutex, cond, semaphore, wait group, once; the end of a run.
+/* wait/waitqueue.c - the hashed table of wait queues for caller-owned objects.
  *
  * PROTOCOL waitqueue
  *
- * Goal      once a call on an object has let another party return, it does not touch the object any
- *           more: that party may free it, and the address may be another object's already.
- * Parties   waiter (goroutine or thread), waker, the end of a run.
- * Words     buckets, never freed: a lock and the lines of waiters, one for each key. The object's
- *           own word says whether there may be somebody in line (QUEUED); it is set under the
- *           bucket's lock only.
- * Waiter    1 locks the bucket   2 looks at the object's word once more and sets QUEUED in the same
- *           read-modify-write that finds it has to wait   3 stands in line   4 parks; the commit
- *           unlocks the bucket   5 woken: does not look at the object, what it got is in its
- *           verdict (but a mutex's waiter may look again: it has not got it yet, so it is alive)
- * Waker     its read-modify-write that lets others go on finds no QUEUED: done, nothing was and
- *           nothing is to be done. QUEUED: 1 locks the bucket   2 changes the word, once, as a
- *           whole   3 takes the waiters out of their line   4 unlocks   5 wakes them. From 2 on it
- *           knows the address as a number only.
- * Why the object is alive in the waker's step 2   it is the waker's own call that has not let go
- *           yet: a lock that it still holds, a count that it has not taken down. For a cond, whose
- *           signal owns nothing, the object is touched only while somebody is found in line.
- * Why a waiter's record is alive   who sleeps cannot return before w_wake_up. Who was cancelled at
- *           the same moment takes the bucket's lock before it returns (w_waitq_withdraw).
- * Why nobody is overlooked   the waiter's 2 and the waker's change are read-modify-writes of one
- *           word: the waiter sees the change and does not wait, or the waker sees QUEUED, and then
- *           the lock lets it see the line.
- * A new object at an old address   can have waiters in the same line only after the waker has
- *           unlocked the bucket, and then none of its own are left in it.
- * The end of a run   goroutines that are left never run again and their frames go: they are taken
- *           out of the lines. QUEUED may stay behind: a waker that finds nobody clears it. Threads
- *           that are not weft's stay; those in line for a mutex are made to look again, since one
- *           who was woken for them may be among the dropped.
- * Rejected  queues in the object (a waker has to look at it after it let go); reference counts (the
- *           caller's memory); one lock for all.
+ * Goal      once a call on an object has let another party return, the call does not touch the
+ *           object any more: that party may free it, and the address may belong to another object.
+ * Parties   waiter (goroutine or foreign thread), waker, the end of a run.
+ * Words     buckets, never freed: a lock and the wait queues, one for each key. The object's own
+ *           word says that there may be waiters (QUEUED). It is set under the bucket's lock only.
+ * Waiter
+ *   1. Lock the bucket.
+ *   2. Read the object's word again. Set QUEUED in the same read-modify-write that finds that the
+ *      caller must wait.
+ *   3. Append the entry to the queue.
+ *   4. Park. The commit unlocks the bucket.
+ *   5. Woken: do not touch the object; the verdict says what the waiter got. Only a mutex's waiter
+ *      may read the word again: it does not have the mutex yet, so the mutex is alive.
+ * Waker
+ *   The read-modify-write that lets other parties proceed finds no QUEUED: done. Else
+ *   1. Lock the bucket.
+ *   2. Change the word, once, as a whole. From here on the address is only a number.
+ *   3. Take the waiters out of their queue.
+ *   4. Unlock the bucket.
+ *   5. Wake the waiters.
+ * End of a run
+ *   1. Take the remaining goroutines out of the queues: they never run again, and their frames go.
+ *      QUEUED may stay behind; a waker that finds no waiter clears it.
+ *   2. Foreign threads stay. Those that wait for a mutex are woken to check again, because the
+ *      goroutine that was woken for them may have been dropped.
+ * Why the object is alive in the waker's step 2   the waker's own call has not let go yet: it still
+ *           holds the lock, or has not counted down. A signal of a cond owns nothing, so it touches
+ *           the object only while a waiter is in the queue.
+ * Why a waiter's entry is alive   a parked waiter cannot return before w_wake_up. A waiter that was
+ *           cancelled at the same moment takes the bucket's lock before it returns
+ *           (w_waitq_withdraw).
+ * Why no waiter is overlooked   the waiter's step 2 and the waker's change are read-modify-writes
+ *           of one word. Either the waiter sees the change and does not wait, or the waker sees
+ *           QUEUED, and the lock then shows it the queue.
+ * A new object at an old address   can have waiters in the same queue only after the waker has
+ *           unlocked the bucket. No waiter of the old object is in the queue then.
+ * Rejected  queues in the object (a waker must read it after it has let go); reference counts (the
+ *           memory is the caller's); one lock for all.
  * Tests     unit/test_table.c, flow/sync/test_sync_lifetime.c, explore scenarios sync-*, sim
  *           scenarios sync_*, mutants sync-*.
  *
@@ -42,19 +48,16 @@
 #include "wait/waitqueue.h"
 
 #include "base/assert.h"
+#include "base/tuning.h"
 #include "base/window.h"
+#include "sched/ready.h"
+#include "sched/run/foreign.h"
 #include "sched/sched.h"
 
-/* In an engine there is one bucket: which objects share one must not depend on addresses, or a run
- * could not be played again. */
-#if defined(W_HOOKED)
-enum { BUCKET_BITS = 0 };
-#else
-enum { BUCKET_BITS = 12 };      /* 256 KiB, of which only what is used gets memory */
-#endif
+enum { BUCKET_BITS = W_TUNE_BUCKET_BITS };
 
 static struct bucket buckets[1 << BUCKET_BITS];
-/* A bit for each bucket that was ever used: the end of a run does not touch the others. */
+/* One bit for each bucket that was ever used: the end of a run does not touch unused buckets. */
 static w_atomic_u64  used[(W_ARRAY_LEN(buckets) + 63) / 64];
 
 _Static_assert(W_LOCK_wait_table == 0, "a bucket is valid while all zero");
@@ -75,9 +78,9 @@ struct bucket *w_waitq_lock(uintptr_t key)
         return b;
 }
 
-/* A run may have begun since the first question, and one of its goroutines stand in line: it was
- * put there after the run was on, and the lock shows that. Only for threads that are not weft's: an
- * M of a run that has ended without it does not come back from the question. */
+/* A run may have begun since the first w_foreign_enter, and one of its goroutines may be in the
+ * queue. It was put there after the run had begun, and the lock makes that visible: ask again. Only
+ * a foreign thread may ask again: an M of a run that has ended without it would not return. */
 struct bucket *w_waitq_lock_to_wake(uintptr_t key, bool *run)
 {
         *run = w_foreign_enter();
@@ -95,33 +98,33 @@ void w_waitq_unlock(void *bucket)
         w_unlock(&b->lock);
 }
 
-/* ---- Lines ----------------------------------------------------------------------------------- */
+/* ---- Queues ---------------------------------------------------------------------------------- */
 
-static struct waitq_entry *line_of(struct bucket *b, uintptr_t key)
+static struct waitq_entry *queue_of(struct bucket *b, uintptr_t key)
 {
-        struct waitq_entry *p = b->lines;
+        struct waitq_entry *p = b->queues;
 
         while (p && p->key != key)
-                p = p->next_line;
+                p = p->next_queue;
         return p;
 }
 
-static void lines_insert(struct waitq_entry **at, struct waitq_entry *p)
+static void queues_insert(struct waitq_entry **at, struct waitq_entry *p)
 {
-        p->line_at = at;
-        p->next_line = *at;
-        if (p->next_line)
-                p->next_line->line_at = &p->next_line;
+        p->queue_at = at;
+        p->next_queue = *at;
+        if (p->next_queue)
+                p->next_queue->queue_at = &p->next_queue;
         *at = p;
 }
 
-static void lines_unlink(struct waitq_entry *p)
+static void queues_unlink(struct waitq_entry *p)
 {
-        *p->line_at = p->next_line;
-        if (p->next_line)
-                p->next_line->line_at = p->line_at;
-        p->line_at = NULL;
-        p->next_line = NULL;
+        *p->queue_at = p->next_queue;
+        if (p->next_queue)
+                p->next_queue->queue_at = p->queue_at;
+        p->queue_at = NULL;
+        p->next_queue = NULL;
 }
 
 static void note_use(const struct bucket *b)
@@ -134,33 +137,34 @@ static void note_use(const struct bucket *b)
                 w_or_rlx(set, bit);                               /* guarded: threads are joined */
 }
 
-/* The ring has no head: before the first is behind the last. */
-static struct waitq_entry *join_ring(struct bucket *b, struct waitq_entry *p)
+/* The ring has no head: the place before the first entry is the place after the last. Returns the
+ * first entry, or NULL: p is the only one. */
+static struct waitq_entry *enter_ring(struct bucket *b, struct waitq_entry *p)
 {
-        struct waitq_entry *first = line_of(b, p->key);
+        struct waitq_entry *first = queue_of(b, p->key);
 
         W_ASSERT(w_lock_held(W_LOCK_wait_table));
         W_ASSERT(!p->queued);
         p->queued = true;
         note_use(b);
         if (first)
-                w_list_insert_before(&first->line, &p->line);
+                w_list_insert_before(&first->link, &p->link);
         return first;
 }
 
 void w_waitq_append(struct bucket *b, struct waitq_entry *p)
 {
-        if (!join_ring(b, p))
-                lines_insert(&b->lines, p);
+        if (!enter_ring(b, p))
+                queues_insert(&b->queues, p);
 }
 
 void w_waitq_push(struct bucket *b, struct waitq_entry *p)
 {
-        struct waitq_entry *was_first = join_ring(b, p);
+        struct waitq_entry *was_first = enter_ring(b, p);
 
         if (was_first)
-                lines_unlink(was_first);
-        lines_insert(&b->lines, p);
+                queues_unlink(was_first);
+        queues_insert(&b->queues, p);
 }
 
 bool w_waitq_remove(struct bucket *b, struct waitq_entry *p)
@@ -169,14 +173,14 @@ bool w_waitq_remove(struct bucket *b, struct waitq_entry *p)
         W_ASSERT(w_lock_held(W_LOCK_wait_table));
         if (!p->queued)
                 return false;
-        if (p->line_at) {
-                struct waitq_entry **at = p->line_at;
+        if (p->queue_at) {
+                struct waitq_entry **at = p->queue_at;
 
-                lines_unlink(p);
+                queues_unlink(p);
                 if (w_waitq_has_more(p))
-                        lines_insert(at, W_CONTAINER_OF(p->line.next, struct waitq_entry, line));
+                        queues_insert(at, W_CONTAINER_OF(p->link.next, struct waitq_entry, link));
         }
-        w_list_unlink(&p->line);
+        w_list_unlink(&p->link);
         p->queued = false;
         return true;
 }
@@ -188,7 +192,7 @@ struct waitq_entry *w_waitq_first(struct bucket *b, uintptr_t key, bool run)
         struct waitq_entry *p;
 
         W_ASSERT(w_lock_held(W_LOCK_wait_table));
-        while ((p = line_of(b, key)) && W_UNLIKELY(!run) && p->waiter->gp)
+        while ((p = queue_of(b, key)) && W_UNLIKELY(!run) && p->waiter->gp)
                 w_waitq_remove(b, p);
         return p;
 }
@@ -206,7 +210,8 @@ struct waitq_entry *w_waitq_claim_first(struct bucket *b, uintptr_t key, bool ru
         return NULL;
 }
 
-/* Who was claimed before it slept may be gone at once: it is not looked at after the claim. */
+/* A waiter that was claimed before it parked may be gone at once: do not touch it after the
+ * claim. */
 uint32_t w_waitq_claim_all(struct bucket *b, uintptr_t key, bool run, struct list_node *woken)
 {
         uint32_t n = 0;
@@ -216,7 +221,7 @@ uint32_t w_waitq_claim_all(struct bucket *b, uintptr_t key, bool run, struct lis
                 enum claim claim = w_wake_claim(p->waiter, W_VERDICT_OTHER);
 
                 if (claim == W_CLAIM_WON)
-                        w_list_push_back(woken, &p->line);
+                        w_list_push_back(woken, &p->link);
                 n += claim != W_CLAIM_LOST;
         }
         return n;
@@ -227,7 +232,7 @@ void w_waitq_wake_all(struct list_node *claimed)
         struct queue woken = { 0 };
 
         for (struct list_node *n; (n = w_list_pop_front(claimed));)
-                w_wake_gather(W_CONTAINER_OF(n, struct waitq_entry, line)->waiter, &woken);
+                w_wake_gather(W_CONTAINER_OF(n, struct waitq_entry, link)->waiter, &woken);
         w_ready_many(&woken);
 }
 
@@ -252,21 +257,21 @@ void w_waitq_withdraw(struct waitq_entry *p)
 
 static void sweep(struct bucket *b, struct list_node *woken)
 {
-        for (struct waitq_entry *first = b->lines, *next_line; first; first = next_line) {
+        for (struct waitq_entry *first = b->queues, *next_queue; first; first = next_queue) {
                 uintptr_t        key = first->key;
                 struct list_node keep;
 
-                next_line = first->next_line;
+                next_queue = first->next_queue;
                 w_list_init(&keep);
                 for (struct waitq_entry *p; (p = w_waitq_first(b, key, false));) {
                         w_waitq_remove(b, p);
                         if (p->recheck && w_wake_claim(p->waiter, W_VERDICT_OTHER) == W_CLAIM_WON)
-                                w_list_push_back(woken, &p->line);
+                                w_list_push_back(woken, &p->link);
                         else
-                                w_list_push_back(&keep, &p->line);
+                                w_list_push_back(&keep, &p->link);
                 }
                 for (struct list_node *n; (n = w_list_pop_front(&keep));)
-                        w_waitq_append(b, W_CONTAINER_OF(n, struct waitq_entry, line));
+                        w_waitq_append(b, W_CONTAINER_OF(n, struct waitq_entry, link));
         }
 }
 
@@ -275,7 +280,7 @@ void w_waitq_run_ended(void)
         for (size_t i = 0; i < W_ARRAY_LEN(buckets); i++) {
                 struct list_node woken;
 
-                if (!(w_load_rlx(&used[i / 64]) >> i % 64 & 1))   /* guarded likewise */
+                if (!(w_load_rlx(&used[i / 64]) >> i % 64 & 1))   /* guarded: threads are joined */
                         continue;
                 w_list_init(&woken);
                 w_lock(&buckets[i].lock);

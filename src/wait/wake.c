@@ -1,35 +1,38 @@
-/* wait/wake.c - who ends a wait: one word, one winner.
- *
- * Called by   everything that wakes: channels, semaphores, timers, scopes, the end of a run.
+/* wait/wake.c - decides which party ends a wait: one word, one winner.
  *
  * PROTOCOL wake
  *
  * Goal      a goroutine that waits for several things (a channel, a deadline, a cancellation) is
- *           woken once, by one of them, and the others know that they came too late.
- * Parties   waiter; claimers, each through an object that the waiter has put a record into.
- * Words     waiter.word: ARMING, PARKED, or the verdict of the one who won.
- * Waiter    1 word := ARMING   2 puts its records in place: scope and timer first, then the object
- *           itself, whose lock it keeps   3 parks; the commit moves ARMING -> PARKED [WK2], then
- *           releases the lock   4 woken, or refused by the commit: takes out every record, each
- *           under its own lock   5 reads the verdict [WK1]
- * Claimer   under the lock of its object: 1 PARKED -> verdict [WK1]: won. It does what it came for
- *           (copies an element), releases its lock, wakes. ARMING -> verdict: won, and the commit
- *           will refuse to park. Anything else: lost
- * Sole      a wait with one record under one lock has one claimer at most, and it comes after the
- *           commit: the word needs no read-modify-write.
+ *           woken once, by one of them. The other parties learn that they came too late.
+ * Parties   waiter; claimers, each through an object into which the waiter has put a record.
+ * Words     waiter.word: ARMING, PARKED, or the verdict of the claimer that won.
+ * Waiter
+ *   1. Store ARMING.
+ *   2. Put the records in place: first scope and timer, then the object itself. Keep the object's
+ *      lock.
+ *   3. Park. The commit moves ARMING -> PARKED [WK2], then releases the lock.
+ *   4. Woken, or refused by the commit: take out every record, each under its own lock.
+ *   5. Read the verdict [WK1].
+ * Claimer, under the lock of its object
+ *   1. PARKED -> verdict [WK1]: won. Do the work (copy an element), release the lock, wake.
+ *   2. ARMING -> verdict: won. The commit will refuse to park.
+ *   3. Any other value: lost.
+ * Sole      a wait with one record under one lock has at most one claimer, and that claimer comes
+ *           after the commit: the word needs no read-modify-write.
  * Edges     [WK1] what the winner did   claim: word CAS-acqrel -> waiter: word load-acquire
  *           [WK2] saved registers       commit: word CAS-release -> claim: word CAS-acqrel
  * Why one winner   the word leaves ARMING and PARKED once.
- * Why ARMING is safe   who keeps the object's lock until the commit is found before only by timers
- *           and scopes, who say that they struck and touch the frame no more. Select, cond and park
- *           can be found by all parties before they sleep, and are never sole: what is handed over
- *           then is handed over under a lock that the waiter takes in step 4 before it looks, or
- *           not into the frame; and nobody wakes it.
- * Why the frame outlives every claimer   a loser still holds the lock of its object while it looks,
- *           and the waiter cannot return before it has taken each of those locks in step 4. The
- *           winner keeps it from running until w_wake_up.
- * Why the commit may release a lock in a frame's object after the move   woken by a timer in
- *           between, the waiter must take that very lock in step 4 before it can go away.
+ * Why ARMING is safe   a waiter that keeps the object's lock until the commit can be found before
+ *           the commit only by timers and scopes. These store their verdict and touch the frame no
+ *           more. Waits in select, cond and park can be found by all parties before they sleep,
+ *           and are never sole. What is handed over then is handed over under a lock that the
+ *           waiter takes in step 4 before it reads the result, or not into the frame. No claimer
+ *           wakes such a waiter.
+ * Why the frame outlives every claimer   a loser still holds the lock of its object while it reads
+ *           the record, and the waiter takes each of those locks in step 4 before it returns. The
+ *           winner keeps the waiter from running until w_wake_up.
+ * Why the commit may release a lock in a frame's object after the move   a waiter that a timer
+ *           wakes in between must take that same lock in step 4 before its frame can go.
  * Tests     unit/test_wake.c, explore scenarios wake*, sim scenarios wait_*, mutants wake-*; window
  *           wake-before-park.
  *
@@ -38,6 +41,7 @@
 #include "wait/wake.h"
 
 #include "base/assert.h"
+#include "sched/ready.h"
 #include "sched/sched.h"
 
 enum claim w_wake_claim(struct waiter *w, uint32_t verdict)
@@ -54,7 +58,7 @@ enum claim w_wake_claim(struct waiter *w, uint32_t verdict)
         if (seen == W_VERDICT_ARMING && w_cas_acqrel(&w->word, &seen, verdict)) /* [WK1] */
                 return W_CLAIM_EARLY;
         if (seen == W_VERDICT_PARKED && w_cas_acqrel(&w->word, &seen, verdict)) /* [WK1][WK2] */
-                return W_CLAIM_WON;     /* it went to sleep between the two looks */
+                return W_CLAIM_WON;     /* it parked between the two loads */
         return W_CLAIM_LOST;
 }
 

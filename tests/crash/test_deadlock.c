@@ -1,8 +1,8 @@
-/* tests/crash/test_deadlock.c - all goroutines wait and nobody is left: the program says so. While
- * somebody is left it does not.
+/* tests/crash/test_deadlock.c - all goroutines wait and nothing can wake one: the program reports
+ * it. While something can, it does not.
  *
  * The children of a test have one thread of their own. A sanitizer or an emulator may add one to
- * every process: then nobody can know, and the tests of the alarm are skipped.
+ * every process: then a deadlock cannot be recognised, and the tests of the report are skipped.
  *
  * test: valgrind=no
  * The tests only fork and abort: valgrind takes long and finds nothing.
@@ -46,7 +46,7 @@ static void run(void *arg)
 
 static void skip_if_not_alone(void)
 {
-#if defined(W_TSAN)             /* which starts its own when it likes */
+#if defined(W_TSAN)             /* which starts threads of its own at any time */
         test_skip("something may put a thread into this process");
 #endif
         if (w_os_thread_count() != 1)
@@ -63,7 +63,7 @@ static void expect_deadlock(void (*fn)(void *))
         }
 }
 
-/* Ends well; `said` gets what it wrote. */
+/* The child exits normally; `said` gets what it wrote. */
 static void expect_none(void (*fn)(void *), char *said, size_t size)
 {
         for (int procs = 1; procs <= 4; procs *= 2) {
@@ -82,16 +82,16 @@ static void nap(int ms)
 
 /* ---- Alarms ---------------------------------------------------------------------------------- */
 
-static void receive_from_nobody(void *arg)
+static void receive_without_sender(void *arg)
 {
         (void)arg;
         chan = weft_chan_new(sizeof(int), 0);
         (void)weft_chan_recv(chan, NULL);
 }
 
-TEST(main_receives_from_a_channel_that_nobody_has)
+TEST(main_receives_from_a_channel_without_senders)
 {
-        expect_deadlock(receive_from_nobody);
+        expect_deadlock(receive_without_sender);
 }
 
 static void lock_twice(void *arg)
@@ -109,7 +109,7 @@ TEST(main_locks_twice)
 static void select_nothing(void *arg)
 {
         (void)arg;
-        (void)weft_select(NULL, 0);
+        (void)!weft_select(NULL, 0);
 }
 
 TEST(main_selects_from_nothing)
@@ -120,7 +120,7 @@ TEST(main_selects_from_nothing)
 static void wait_somehow(void *arg)
 {
         switch ((int)(intptr_t)arg % 5) {
-        case 0: (void)weft_sem_acquire(&sem); break;
+        case 0: (void)!weft_sem_acquire(&sem); break;
         case 1: (void)weft_wg_wait(&wg); break;
         case 2: (void)weft_park(); break;
         case 3: (void)weft_chan_send(NULL, NULL); break;
@@ -133,9 +133,9 @@ static void all_kinds_wait(void *arg)
         (void)arg;
         weft_wg_add(&wg, 1);
         for (int i = 0; i < 50; i++)
-                (void)weft_go(wait_somehow, (void *)(intptr_t)i);
+                (void)!weft_go(wait_somehow, (void *)(intptr_t)i);
         weft_mutex_lock(&mutex);
-        (void)weft_cond_wait(&cond, &mutex);
+        (void)!weft_cond_wait(&cond, &mutex);
 }
 
 TEST(many_wait_in_all_ways)
@@ -143,12 +143,11 @@ TEST(many_wait_in_all_ways)
         expect_deadlock(all_kinds_wait);
 }
 
-/* Timers, regions and threads of the program that have come and gone do not hide it. */
+/* Timers, regions and foreign threads that have come and gone do not hide it. */
 static void *come_and_go(void *arg)
 {
-        weft_attach();
         weft_sem_release(&sem);
-        (void)weft_go(wait_somehow, (void *)2);
+        (void)!weft_go(wait_somehow, (void *)2);
         return arg;
 }
 
@@ -166,9 +165,9 @@ static void after_a_busy_life(void *arg)
         nap(25);                                        /* blocks: its P is taken, maybe */
         if (pthread_create(&thread, NULL, come_and_go, NULL) != 0)
                 return;
-        (void)weft_sem_acquire(&sem);
+        (void)!weft_sem_acquire(&sem);
         (void)pthread_join(thread, NULL);
-        receive_from_nobody(arg);
+        receive_without_sender(arg);
 }
 
 TEST(a_deadlock_after_a_busy_life)
@@ -187,7 +186,7 @@ static void last_hope_ends(void *arg)
         pthread_t thread;
 
         if (pthread_create(&thread, NULL, end_later, NULL) == 0)
-                receive_from_nobody(arg);
+                receive_without_sender(arg);
 }
 
 TEST(the_last_thread_of_the_program_ends_without_a_word)
@@ -197,7 +196,7 @@ TEST(the_last_thread_of_the_program_ends_without_a_word)
 
 static void main_leaves(void *arg)
 {
-        (void)weft_go(receive_from_nobody, arg);
+        (void)!weft_go(receive_without_sender, arg);
         weft_exit();
 }
 
@@ -206,10 +205,10 @@ TEST(main_has_left_and_the_others_wait)
         expect_deadlock(main_leaves);
 }
 
-/* The dump tells who waits for what. */
-TEST(the_dump_shows_who_waits)
+/* The dump tells which goroutine waits for what. */
+TEST(the_dump_shows_the_waiting_goroutines)
 {
-        struct program p = { receive_from_nobody, 2 };
+        struct program p = { receive_without_sender, 2 };
         char           err[4096];
 
         skip_if_not_alone();
@@ -276,7 +275,7 @@ static void wait_beside_others(void *arg)
         if (pthread_create(&thread, NULL, send_later, &ms) != 0)
                 return;
         for (int i = 0; i < 2; i++)
-                (void)weft_go(wait_somehow, (void *)2);
+                (void)!weft_go(wait_somehow, (void *)2);
         wait_for_a_thread(arg);
 }
 
@@ -309,7 +308,7 @@ TEST(threads_that_send_and_end_are_no_false_alarm)
         char said[1024];
 
         expect_none(wait_for_threads_again_and_again, said, sizeof(said));
-        /* A thread that gets no CPU is waited for, and told of. */
+        /* weft waits for a thread that gets no CPU, and reports it. */
         CHECK_MSG(!strstr(said, "deadlock"), "said: %s", said);
 }
 
@@ -327,7 +326,7 @@ TEST(a_timer_is_hope)
         CHECK_STR(said, "");
 }
 
-/* From outside: no other thread of the program is there. */
+/* From another process: the program has no other thread. */
 static void wait_for_a_signal(void *arg)
 {
         pid_t      parent = getpid();
@@ -344,7 +343,7 @@ static void wait_for_a_signal(void *arg)
                 nap(200);
                 _exit(kill(parent, SIGUSR1));
         }
-        (void)weft_go(wait_somehow, (void *)2);
+        (void)!weft_go(wait_somehow, (void *)2);
         if (weft_chan_recv(signals, &sig) != 0 || sig != SIGUSR1)
                 _exit(3);
         test_wait_for(child, &status);
@@ -370,7 +369,7 @@ static void write_later(void *arg)
         (void)!write(ends[1], "x", 1);
 }
 
-/* One in read(2), one in a region, a third that waits for both. */
+/* One goroutine in read(2), one in a region, a third that waits for both. */
 static void blocked_ones(void *arg)
 {
         char c;
@@ -385,12 +384,12 @@ static void wait_for_blocked(void *arg)
         weft_wg_add(&wg, 1);
         if (pipe(ends) != 0)
                 return;
-        (void)weft_go(blocked_ones, arg);
-        (void)weft_go(write_later, arg);
+        (void)!weft_go(blocked_ones, arg);
+        (void)!weft_go(write_later, arg);
         (void)weft_wg_wait(&wg);
 }
 
-TEST(who_is_blocked_is_hope)
+TEST(a_blocked_goroutine_is_hope)
 {
         char said[4096];
 
@@ -398,7 +397,7 @@ TEST(who_is_blocked_is_hope)
         CHECK_MSG(!strstr(said, "asleep"), "said: %s", said);
 }
 
-/* Whoever is stopped as a whole goes on as a whole. */
+/* A process that is stopped as a whole continues as a whole. */
 static void stop_oneself(void *arg)
 {
         pid_t parent = getpid();

@@ -1,4 +1,5 @@
-/* tests/crash/test_goroutine_overflow.c - a goroutine runs out of its stack: who, and how large.
+/* tests/crash/test_goroutine_overflow.c - a goroutine overflows its stack: which goroutine, and
+ * the stack size.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,7 +45,7 @@ struct scene {
         void    (*fn)(void *);
 };
 
-/* The one that overflows is goroutine 3. */
+/* Goroutine 3 overflows. */
 static void main_spawns(void *arg)
 {
         const struct scene *scene = arg;
@@ -56,7 +57,7 @@ static void main_spawns(void *arg)
 
 static void run_scene(void *arg)
 {
-        (void)weft_run(main_spawns, arg);
+        (void)!weft_run(main_spawns, arg);
 }
 
 TEST(the_report_names_id_name_and_size)
@@ -93,7 +94,7 @@ TEST(overflow_on_any_thread_is_reported)
 
 static void run_main_overflow(void *arg)
 {
-        (void)weft_run(overflow, arg);
+        (void)!weft_run(overflow, arg);
 }
 
 TEST(goroutine_1_has_a_mebibyte)

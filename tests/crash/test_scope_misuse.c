@@ -18,7 +18,7 @@ static void run(void *fn)
         void (*body)(void *);
 
         memcpy(&body, fn, sizeof(body));
-        (void)weft_run(body, NULL);
+        (void)!weft_run(body, NULL);
 }
 
 static void expect(void (*body)(void *), const char *text)
@@ -92,7 +92,7 @@ static void open_twice(void *arg)
         (void)arg;
         CHECK(weft_scope_open(&s, WEFT_FOREVER) == 0);
         CHECK(weft_scope_open(&between, WEFT_FOREVER) == 0);
-        (void)weft_scope_open(&s, WEFT_FOREVER);
+        (void)!weft_scope_open(&s, WEFT_FOREVER);
 }
 
 TEST(opening_twice)
@@ -201,7 +201,7 @@ TEST(a_child_closes_the_scope_it_is_in)
 
 static void go_outside(void *scope)
 {
-        (void)weft_scope_go(scope, close_parents, scope);
+        (void)!weft_scope_go(scope, close_parents, scope);
 }
 
 static void outsider_starts(void *arg)

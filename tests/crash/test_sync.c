@@ -32,7 +32,7 @@ static void in_a_run(void *arg)
 {
         const struct misuse *m = arg;
 
-        (void)weft_run(m->fn, NULL);
+        (void)!weft_run(m->fn, NULL);
 }
 
 static void in_no_run(void *arg)
@@ -88,7 +88,7 @@ TEST(unlock_of_an_unlocked_mutex)
 static void wait_without_mutex(void *arg)
 {
         (void)arg;
-        (void)weft_cond_wait(&cond, &mutex);
+        (void)!weft_cond_wait(&cond, &mutex);
 }
 
 TEST(a_cond_wait_without_the_mutex)

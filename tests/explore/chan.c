@@ -1,5 +1,5 @@
-/* tests/explore/chan.c - PROTOCOL chan: lookers without the lock, the last reference, and elements
- * for one who sleeps.
+/* tests/explore/chan.c - PROTOCOL chan: observers without the lock, the last reference, and
+ * elements for a waiter that sleeps.
  *
  * A channel is made by hand, so that setup can begin in any state.
  *
@@ -12,8 +12,8 @@
 #include "chan/step.h"
 
 static struct chan        c;
-static struct waiter      asleep;       /* on a channel, in line before the scenario begins */
-static struct chan_waiter in_line;
+static struct waiter      asleep;       /* on a channel, queued before the scenario begins */
+static struct chan_waiter queued;
 static int64_t            sent, got;
 static int                data[2], n_stops;
 
@@ -47,17 +47,17 @@ static void setup_full(void)
         EXPLORE_CHECK(w_chan_try_send(&c, &sent) == 0);
 }
 
-static void put_in_line(struct chan_side *side, void *elem)
+static void enqueue(struct chan_side *side, void *elem)
 {
         make(0);
         asleep = (struct waiter){ .word = { W_VERDICT_PARKED } };
-        in_line = (struct chan_waiter){ .waiter = &asleep, .elem = elem,
-                                        .verdict = W_VERDICT_OTHER };
-        w_chan_enqueue(side, &in_line);
+        queued = (struct chan_waiter){ .waiter = &asleep, .elem = elem,
+                                       .verdict = W_VERDICT_OTHER };
+        w_chan_enqueue(side, &queued);
 }
 
-static void setup_sender(void)   { put_in_line(&c.senders, &sent); }
-static void setup_receiver(void) { put_in_line(&c.receivers, &got); }
+static void setup_sender(void)   { enqueue(&c.senders, &sent); }
+static void setup_receiver(void) { enqueue(&c.receivers, &got); }
 
 static void setup_refs(void)
 {
@@ -66,7 +66,7 @@ static void setup_refs(void)
         c.n_refs.raw = 2;
 }
 
-/* ---- Lookers --------------------------------------------------------------------------------- */
+/* ---- Observers ------------------------------------------------------------------------------- */
 
 static int looked;
 
@@ -77,7 +77,7 @@ static void close_it(void)
         EXPLORE_CHECK(w_chan_close(&c) == 0);
 }
 
-/* Until it is closed there is something in it, and afterwards it is closed. */
+/* Until the channel is closed an element is available; afterwards it is closed. */
 static void close_and_drain(void)
 {
         int64_t taken;
@@ -88,7 +88,7 @@ static void close_and_drain(void)
         EXPLORE_CHECK(rc == 0 || rc == -EPIPE);
 }
 
-static void look_recv(void)
+static void check_recv(void)
 {
         foreign_begin();
         looked = w_chan_try_recv(&c, &got);
@@ -97,7 +97,7 @@ static void look_recv(void)
                 EXPLORE_CHECK(w_plain_load(&data[0]) == 1);
 }
 
-static void look_send(void)
+static void check_send(void)
 {
         foreign_begin();
         looked = w_chan_try_send(&c, &sent);
@@ -106,8 +106,8 @@ static void look_send(void)
                 EXPLORE_CHECK(w_plain_load(&data[0]) == 1);
 }
 
-/* 0: it was in time; 1: it was told that it is closed. */
-static int look_result(void) { return looked == -EPIPE; }
+/* 0: the receive was in time; 1: it found the channel closed. */
+static int check_result(void) { return looked == -EPIPE; }
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
@@ -159,8 +159,8 @@ static void recv_until_closed(void)
 
 /* ---- References ------------------------------------------------------------------------------ */
 
-/* The last reference is gone: everyone's use of the channel came before. What is left of the drop
- * gives the record to its pool, which is not explored. */
+/* The last reference is gone: all uses of the channel came before. The rest of the drop returns the
+ * record to its pool, which is not explored. */
 static void feeder_stop(struct chan_feeder *f)
 {
         EXPLORE_CHECK(f == &feeder && n_stops++ == 0);
@@ -182,14 +182,14 @@ static void drop_1(void) { use_and_drop(1); }
 static int stops_result(void) { return n_stops; }
 
 const struct explore_scenario chan_scenarios[] = {
-        { "chan-look-sender", "a sender waits, one closes, one looks",
-          { { "closer", close_it }, { "looker", look_recv } }, setup_sender, look_result,
+        { "chan-look-sender", "a sender waits, one thread closes, one checks",
+          { { "closer", close_it }, { "observer", check_recv } }, setup_sender, check_result,
           .required = SEEN(0) | SEEN(1), .bound = ANY },
-        { "chan-look-receiver", "a receiver waits, one closes, one looks",
-          { { "closer", close_it }, { "looker", look_send } }, setup_receiver, look_result,
+        { "chan-look-receiver", "a receiver waits, one thread closes, one checks",
+          { { "closer", close_it }, { "observer", check_send } }, setup_receiver, check_result,
           .required = SEEN(0) | SEEN(1), .bound = ANY },
-        { "chan-look-drained", "a full buffer is closed and drained, one looks",
-          { { "closer", close_and_drain }, { "looker", look_recv } }, setup_full, look_result,
+        { "chan-look-drained", "a full buffer is closed and drained, one thread checks",
+          { { "closer", close_and_drain }, { "observer", check_recv } }, setup_full, check_result,
           .required = SEEN(0) | SEEN(1), .bound = ANY },
         { "chan-try", "one sends into a buffer, one tries to receive",
           { { "sender", try_send }, { "receiver", try_recv } }, setup_buffer, got_result,
@@ -197,7 +197,7 @@ const struct explore_scenario chan_scenarios[] = {
         { "chan-hand-over", "two goroutines meet on a channel without a buffer",
           { { "sender", send_goroutine }, { "receiver", recv_goroutine } }, setup_unbuffered,
           .bound = 5 },
-        { "chan-hand-over-foreign", "the same, one of them a thread that is not weft's",
+        { "chan-hand-over-foreign", "the same, one of them a foreign thread",
           { { "sender", send_goroutine }, { "receiver", recv_foreign } }, setup_unbuffered,
           .bound = 5 },
         { "chan-hand-over-to", "the same the other way round",

@@ -3,12 +3,12 @@
  * Channels, sync, scopes and timers are the real sources; what they stand on would be too large to
  * explore and is replaced by the few lines that they rely on. A park is what PROTOCOL park
  * (sched/switch.c) says, with a sleep in place of the switch: the frame is left, the commit runs,
- * somebody who has won the right to it calls w_ready. Whether "what the parker left is seen by who
- * makes it ready" holds is checked as ordinary memory.
+ * and the party that has won the claim calls w_ready. Whether that party sees what the parker wrote
+ * is checked as ordinary memory.
  *
  * Left to the simulator, because it needs more than this: the end of a run, joins, goroutines that
- * an alarm starts, and the starving mutex, for which a millisecond would have to pass while nobody
- * sleeps with a deadline.
+ * a lazy timer starts, and the starving mutex, for which a millisecond would have to pass while no
+ * thread sleeps with a deadline.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,13 +17,24 @@
 
 #include "base/fatal.h"
 #include "chan/select.h"
-#include "sched/run/fork.h"
-#include "sched/monitor/blocked_report.h"
+#include "sched/exit.h"
+#include "sched/idle.h"
 #include "sched/ids.h"
-#include "sched/thread/netpoll.h"
-#include "sched/thread/lockthread.h"
-#include "sched/monitor/sysmon.h"
 #include "sched/monitor/activity.h"
+#include "sched/monitor/blocked_report.h"
+#include "sched/monitor/sysmon.h"
+#include "sched/queue/queue.h"
+#include "sched/ready.h"
+#include "sched/run/foreign.h"
+#include "sched/run/fork.h"
+#include "sched/run/run.h"
+#include "sched/sched.h"
+#include "sched/spawn.h"
+#include "sched/switch.h"
+#include "sched/thread/lockthread.h"
+#include "sched/thread/netpoll.h"
+#include "sched/thread/sleep.h"
+#include "sched/thread/thread.h"
 #include "wait/waitqueue.h"
 
 #include <string.h>
@@ -62,17 +73,17 @@ static void reset(struct goroutine *gr, int64_t id)
         gr->note.word.raw = 0;
 }
 
-/* The table remembers which of its buckets were used, in memory that outlives an execution: all are
- * to begin alike. */
+/* The wait queues remember which buckets were used, in memory that outlives an execution: all
+ * executions must begin alike. */
 static void use_table_once(void)
 {
-        struct waiter  nobody;
-        struct waitq_entry   place;
-        struct bucket *b = w_waitq_lock(0);
+        struct waiter      none;
+        struct waitq_entry entry;
+        struct bucket     *b = w_waitq_lock(0);
 
-        w_waitq_entry_init(&place, 0, &nobody);
-        w_waitq_append(b, &place);
-        w_waitq_remove(b, &place);
+        w_waitq_entry_init(&entry, 0, &none);
+        w_waitq_append(b, &entry);
+        w_waitq_remove(b, &entry);
         w_waitq_unlock(b);
 }
 
@@ -88,8 +99,8 @@ void goroutines_reset(void)
         w_sched.all_p[0] = &p;
         w_store_rlx(&w_sched.n_p, 1);
         w_store_rlx(&w_sched.n_procs, 1);
-        w_sched.timekeeper = NULL;
-        w_store_rlx(&w_sched.timekeeper_wakes_at, W_FOREVER);
+        w_sched.timekeeper.m = NULL;
+        w_store_rlx(&w_sched.timekeeper.wakes_at, W_FOREVER);
         w_store_rlx(&w_run_phase, RUN_ON);
         w_lock_init(&ids_lock, W_LOCK_id_bucket);
         n_wakes = 0;
@@ -167,7 +178,7 @@ void w_ready_many(struct queue *batch)
                 w_ready(W_CONTAINER_OF(n, struct g, link));
 }
 
-/* Nobody is locked to a thread here. */
+/* No goroutine is locked to a thread here. */
 void w_lockthread_sort_out_slow(struct queue *batch)
 {
         (void)batch;
@@ -180,7 +191,7 @@ void w_queue_put_next(struct p *pp, struct g *gp)
         go_on(gp);
 }
 
-void w_queue_many(struct p *pp, struct queue *batch)
+void w_ready_publish(struct p *pp, struct queue *batch)
 {
         for (struct queue_node *n; (n = w_queue_pop(batch));)
                 w_queue_put_next(pp, W_CONTAINER_OF(n, struct g, link));
@@ -217,7 +228,7 @@ bool w_foreign_enter_slow(void)  { return true; }
 void w_foreign_exit_slow(void)    { }
 
 /* No scenario selects on descriptors. */
-void w_select_look(const struct select *s)      { (void)s; }
+void w_select_poll(const struct select *s)      { (void)s; }
 void w_select_leave_fds(const struct select *s) { (void)s; }
 void w_select_end_fds(const struct select *s)   { (void)s; }
 
@@ -234,13 +245,13 @@ int w_select_fd_happened(const struct select *s, uint32_t i)
         w_fatal("explorer: descriptor %u of a select", i);
 }
 
-/* No P is idle, so nobody takes one to look at timers. */
+/* No P is idle, so no M takes one to run timers. */
 struct p *w_idle_p_get_locked(void) { return NULL; }
 
-/* No M here is for one goroutine only. */
+/* No M here is dedicated to one goroutine. */
 void w_p_set_dedicated(struct p *pp, bool kept) { (void)pp, (void)kept; }
 
-/* What no scenario comes to. */
+/* Not reached by any scenario. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #define NOT_HERE(result, name, params)                                                          \
         result name params                                                                      \
@@ -252,7 +263,7 @@ NOT_HERE(void, w_idle_p_put_locked, (struct p *pp))
 NOT_HERE(void, w_p_give_up_locked, (struct p *pp))
 NOT_HERE(bool, w_any_queue_has_work, (void))
 NOT_HERE(void, w_thread_for, (struct p *pp, bool spinning))
-NOT_HERE(void, w_requeue_self, (void))
+NOT_HERE(void, w_switch_requeue_self, (void))
 NOT_HERE(void, w_sysmon_request, (void))
 NOT_HERE(struct p *, w_p_release, (struct m *mp))
 NOT_HERE(void, w_yield, (void))

@@ -159,7 +159,7 @@ static void print_summary(const struct explore_scenario *s, const struct explore
         printf("\n");
 }
 
-/* True if it ended as it should. */
+/* True if it ended as expected. */
 static bool print_result(const struct explore_scenario *s, const struct explore_result *r)
 {
         bool as_wanted = r->failure == s->must_fail;
@@ -195,7 +195,8 @@ static bool run(const struct explore_scenario *s, const struct command *c)
         return result.failure == W_EXPLORE_OK;
 }
 
-/* Runs what one argument names, unless enough has been seen; how many it names. */
+/* Runs the scenarios that one argument names, unless enough failures were seen; returns their
+ * number. */
 static int run_wanted(const char *wanted, const struct command *c, int *n_failed)
 {
         int n = 0;

@@ -40,7 +40,7 @@ static void sleep_timed(void)
 
         EXPLORE_CHECK(outcome ? w_plain_load(&data) == 42 : late);
         if (outcome && late)
-                outcome = 2;    /* the last look found the wake */
+                outcome = 2;    /* the last load found the wake */
 }
 
 static void bare_wake(void)  { w_note_wake(&there); }
@@ -65,8 +65,8 @@ static void pong(void)
         sleep();
 }
 
-/* Several poke, as signal handlers do: what each left before is found, however few wakes that
- * takes. */
+/* Several threads poke, as signal handlers do: the sleeper finds what each wrote before, with any
+ * number of wakes. */
 static w_atomic_u32 left;
 
 static void setup_pokes(void)

@@ -1,4 +1,5 @@
-/* tests/explore/parents.c - PROTOCOL parents with two slots: each one out once, and handed over.
+/* tests/explore/parents.c - PROTOCOL parents with two slots: each parent is taken once, and
+ * handed over.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -73,15 +74,15 @@ static void push_tell(void)
         w_store_rel(&pushed, 1);
 }
 
-/* Who was told of a parent must not find the place empty. */
+/* An onlooker that knows of a parent must not find the stack empty. */
 static void onlooker(void)
 {
         if (w_load_acq(&pushed))
                 EXPLORE_CHECK(!w_parents_is_empty(&ps));
 }
 
-/* Who sees the new top must see who is below it: the top is what an onlooker goes by. */
-static void top_looker(void)
+/* An onlooker that reads the new top must see the parent below it. */
+static void top_reader(void)
 {
         if (w_load_acq(&ps.top) == 1)
                 EXPLORE_CHECK(w_load_rlx(&ps.slots[0]));
@@ -92,7 +93,7 @@ const struct explore_scenario parents_scenarios[] = {
           { { "owner", push_pop }, { "thief", thief_twice } }, setup_1, all_once, .bound = ANY },
         { "parents-pop-take", "the owner pops to the end, a thief takes",
           { { "owner", pop_pop }, { "thief", thief } }, setup_2, all_once, .bound = ANY },
-        { "parents-refill", "the owner refills a slot that a thief looks at",
+        { "parents-refill", "the owner refills a slot that a thief reads",
           { { "owner", pop_push }, { "thief", thief_twice } }, setup_2, all_once, .bound = ANY },
         { "parents-overflow", "the owner pushes more than there is room for",
           { { "owner", push_push }, { "thief", thief } }, setup_1, all_once, .bound = ANY },
@@ -102,6 +103,6 @@ const struct explore_scenario parents_scenarios[] = {
         { "parents-told", "an onlooker that was told of a parent",
           { { "owner", push_tell }, { "onlooker", onlooker } }, setup, all_once, .bound = ANY },
         { "parents-top", "the top is never ahead of its slot",
-          { { "owner", push }, { "onlooker", top_looker } }, setup, all_once, .bound = ANY },
+          { { "owner", push }, { "onlooker", top_reader } }, setup, all_once, .bound = ANY },
         { .name = NULL },
 };

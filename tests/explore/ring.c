@@ -1,9 +1,9 @@
 /* tests/explore/ring.c - PROTOCOL runq with four slots: nothing lost, nothing doubled, everything
  * handed over properly. Whether "empty" is true is asked in ring_empty.c.
  *
- * A goroutine is here an object with ordinary content: written before it is put in, read by whoever
- * takes it out, so that the race check sees whether the queue hands it over. Goroutine i goes to
- * position START + i, and START makes positions wrap around 2^32 in the middle.
+ * A goroutine is here an object with ordinary content. It is written before it is put in and read
+ * by the thread that takes it out, so that the race check sees whether the queue hands it over.
+ * Goroutine i goes to position START + i, and START makes positions wrap around 2^32 in the middle.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -107,7 +107,7 @@ static void claim(const struct g *gp)
         w_explore_claimed(&q.slots[(START + (uint32_t)(gp - gs)) % W_RUNQ_CAP].raw);
 }
 
-enum { SPARE = W_RUNQ_CAP };    /* behind the most that a grab may take: stays untouched */
+enum { SPARE = W_RUNQ_CAP };    /* behind the maximum of a grab: stays untouched */
 
 static void grab(enum runq_grab how)
 {

@@ -1,4 +1,4 @@
-/* tests/explore/ring_empty.c - w_runq_is_empty never says so of a queue that holds something.
+/* tests/explore/ring_empty.c - w_runq_is_empty is never true for a queue with a goroutine.
  *
  * In every scenario at least one goroutine is in the queue at every moment.
  *

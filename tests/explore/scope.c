@@ -1,5 +1,5 @@
-/* tests/explore/scope.c - PROTOCOL scope-tree: a cancellation is seen and ends a wait; who cancels,
- * or is the last child, leaves the scope alone afterwards.
+/* tests/explore/scope.c - PROTOCOL scope-tree: a cancellation is seen and ends a wait; a canceller,
+ * or the last child, does not touch the scope afterwards.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,7 +34,7 @@ static void setup_child(void)
         inner()->n_running = 1;
 }
 
-/* Whoever still looks at it afterwards comes too late. */
+/* A later access to the scope is an error. */
 static void close_and_unmap(void)
 {
         EXPLORE_CHECK(weft_scope_close(&scope) == 0);
@@ -48,7 +48,7 @@ static void cancel(void)
         weft_scope_cancel(&scope);
 }
 
-/* 0: not yet; 1: it was. */
+/* 0: not cancelled yet; 1: cancelled. */
 static void ask(void)
 {
         goroutine_begin(1);
@@ -76,7 +76,7 @@ static void wait_in_scope(void)
         }
 }
 
-/* A permit that came too late is kept, one that was in time is gone. */
+/* A permit that came too late stays in the semaphore; a permit that was in time is gone. */
 static int permit_result(void)
 {
         EXPLORE_CHECK((weft_sem_try_acquire(&sem) == 0) == got);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 static struct chan a, b;
-static struct p    p;           /* where the selector gets chance from */
+static struct p    p;           /* the selector's random numbers */
 static int64_t     got;
 static int         from_a, from_b, chosen;
 
@@ -62,7 +62,7 @@ static void selector_begin(void)
 
 /* ---- A default ------------------------------------------------------------------------------- */
 
-/* There is an element in one of them at any moment. */
+/* At any moment one of the channels has an element. */
 static void move(void)
 {
         int64_t moved;
@@ -107,7 +107,7 @@ static void select_goroutine(void)
         select_wait();
 }
 
-/* The one that was not chosen has lost nothing. */
+/* The sender that was not chosen still has its element. */
 static void select_then_other(void)
 {
         selector_begin();
@@ -137,8 +137,8 @@ static void send_b(void)
         EXPLORE_CHECK(w_chan_send(&b, &two) == 0);
 }
 
-/* A selector locks both channels, up to four times: two senders are more than a million executions
- * within three preemptions. */
+/* A selector locks both channels, up to four times: two senders take more than a million
+ * executions within three preemptions. */
 const struct explore_scenario select_scenarios[] = {
         { "select-default", "an element moves from one channel to another: no default",
           { { "mover", move }, { "selector", look } }, setup_moment, result,

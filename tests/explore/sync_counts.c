@@ -1,5 +1,5 @@
-/* tests/explore/sync_counts.c - PROTOCOL sem, wait-group, once and table: what was done before is
- * seen after the wait, and whoever waited may free the object.
+/* tests/explore/sync_counts.c - PROTOCOL sem, wait-group, once and waitqueue: what was done before
+ * is seen after the wait, and the waiter may free the object.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -57,7 +57,7 @@ static void release(int which)
 static void releaser(void)   { release(0); }
 static void releaser_1(void) { release(1); }
 
-/* Two permits for one who wants both. */
+/* Two permits for one acquirer that wants both. */
 static void acquirer_2(void)
 {
         foreign_begin();
@@ -126,7 +126,7 @@ static void initialise_mine(void *arg)
         data[1] = 1;
 }
 
-/* Who has not run the function itself knows that the one who did needs the object no more. */
+/* A caller that has not run the function itself knows that the runner is done with the object. */
 static void ask_and_free(void)
 {
         foreign_begin();
@@ -141,7 +141,7 @@ const struct explore_scenario sync_counts_scenarios[] = {
           { { "acquirer", acquirer }, { "releaser", releaser } }, setup, .bound = ANY },
         { "sync-sem-goroutine", "the same with a goroutine that waits",
           { { "acquirer", acquirer_goroutine }, { "releaser", releaser } }, setup, .bound = ANY },
-        { "sync-sem-two", "two who release, one who wants both permits",
+        { "sync-sem-two", "two releasers, one acquirer that wants both permits",
           { { "acquirer", acquirer_2 }, { "releaser", releaser }, { "second", releaser_1 } },
           setup, .bound = 2, .stale = 1 },
         { "sync-wg", "one is done, a thread waits and frees the wait group",
@@ -151,7 +151,7 @@ const struct explore_scenario sync_counts_scenarios[] = {
         { "sync-wg-two", "two are done, a thread waits and frees the wait group",
           { { "waiter", waiter_2 }, { "done", done }, { "second", done_1 } }, setup_2,
           .bound = 3 },
-        { "sync-once", "two threads ask; who was not the first frees it",
+        { "sync-once", "two threads call; the second frees it",
           { { "one", ask }, { "two", ask_and_free } }, setup, .bound = ANY },
         { "sync-once-three", "three threads ask",
           { { "one", ask }, { "two", ask }, { "three", ask } }, setup, .bound = 2,

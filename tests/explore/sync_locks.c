@@ -1,7 +1,7 @@
-/* tests/explore/sync_locks.c - PROTOCOL mutex, rwmutex, cond and table: sections, and who may free
- * the object.
+/* tests/explore/sync_locks.c - PROTOCOL mutex, rwmutex, cond and waitqueue: sections, and which
+ * party may free the object.
  *
- * The parties are threads that are not weft's, asleep on a note while they wait, or goroutines.
+ * The parties are foreign threads, asleep on a note while they wait, or goroutines.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -32,7 +32,7 @@ static void setup_free(void)
         free_it = true;
 }
 
-/* Under a lock that lets one in. */
+/* Under an exclusive lock. */
 static void section(void)
 {
         EXPLORE_CHECK(n_in++ == 0);
@@ -42,7 +42,7 @@ static void section(void)
 
 /* ---- Mutex ----------------------------------------------------------------------------------- */
 
-/* Who finds in its section that all others have had theirs knows that nobody needs the mutex. */
+/* A thread that sees in its section that all others have had theirs may free the mutex. */
 static void lock_once(int of)
 {
         weft_mutex_lock(&mutex);
@@ -113,7 +113,7 @@ static void write_once(void)
 
 /* ---- Cond ------------------------------------------------------------------------------------ */
 
-/* Whom a signal has woken may free the cond at once, though not the mutex. */
+/* A waiter that a signal has woken may free the cond at once, though not the mutex. */
 static void await(void)
 {
         bool waited = false;
@@ -161,7 +161,7 @@ static void change_broadcast(void)
         weft_cond_broadcast(&cond);
 }
 
-/* Two parties are tried in every way. With three that is out of reach: with any number of stale
+/* Two parties are explored exhaustively. With three that is out of reach: with any number of stale
  * reads the mutex takes more than 1.8 million executions within three preemptions, and the
  * broadcast four million within one. */
 const struct explore_scenario sync_locks_scenarios[] = {
@@ -177,7 +177,7 @@ const struct explore_scenario sync_locks_scenarios[] = {
         { "sync-mutex-try", "two threads lock, one tries",
           { { "one", mutex_2 }, { "two", mutex_2 }, { "try", mutex_try } }, setup, mutex_result,
           .allowed = SEEN(2) | SEEN(3), .required = SEEN(2) | SEEN(3), .bound = 2 },
-        { "sync-rwmutex", "a writer and a reader, who frees it if it came second",
+        { "sync-rwmutex", "a writer and a reader; the second one frees it",
           { { "reader", read_once }, { "writer", write_once } }, setup_free, .bound = ANY },
         { "sync-rwmutex-three", "a writer and two readers",
           { { "reader", read_once }, { "second", read_once }, { "writer", write_once } }, setup,

@@ -1,8 +1,8 @@
-/* tests/explore/take.c - PROTOCOL take and mark: at any moment one owns the P.
+/* tests/explore/take.c - PROTOCOL take and where: at any moment one thread owns the P.
  *
- * What belongs to the P is a word of ordinary memory: two who use it without order are found as a
- * data race. The explorer has no membarrier, so every entry passes a fence (FENCED); the other way
- * is the simulator's.
+ * The P's data is a word of ordinary memory: two threads that use it without order are found as a
+ * data race. The explorer has no membarrier, so every entry passes a fence (FENCED); the simulator
+ * covers entries without a fence.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,6 +10,7 @@
 #include "scenarios.h"
 
 #include "sched/preempt/take.h"
+#include "sched/sched.h"
 
 static struct m m;
 static struct p p;
@@ -57,7 +58,7 @@ static void enter_and_leave(void)
         w_leave(before);
 }
 
-/* A call from within a call does not let the outer one look outside. */
+/* A nested call does not make the outer call count as user code. */
 static void enter_nested(void)
 {
         uint32_t before = w_enter_on(&m);
@@ -115,7 +116,7 @@ static void request(void)
         w_take_end();
 }
 
-/* As who stops the world and starts it again. */
+/* As a stopper that stops the world and starts it again. */
 static void borrow(void)
 {
         w_take_begin();
@@ -144,7 +145,7 @@ static void return_and_request(void)
 }
 
 const struct explore_scenario take_scenarios[] = {
-        { "take", "an M enters while its P is asked for",
+        { "take", "an M enters while another thread requests its P",
           { { "M", once }, { "requester", request } }, setup, result,
           .allowed = SEEN(0) | SEEN(1), .required = SEEN(0) | SEEN(1), .bound = 4 },
         { "take-twice", "it leaves and enters again meanwhile",
@@ -153,11 +154,11 @@ const struct explore_scenario take_scenarios[] = {
         { "take-nested", "one call is made within another",
           { { "M", nested }, { "requester", request } }, setup, result,
           .allowed = SEEN(0) | SEEN(1), .required = SEEN(0) | SEEN(1), .bound = 4 },
-        { "take-back", "the P is given back to who has not been back",
+        { "take-back", "the P is given back to an M that has not entered since",
           { { "M", once }, { "requester", request_and_return } }, setup, result,
           .allowed = SEEN(0) | SEEN(1) | SEEN(5), .required = SEEN(0) | SEEN(1) | SEEN(5),
           .bound = 4 },
-        { "take-again", "and asked for again at once",
+        { "take-again", "and requested again at once",
           { { "M", twice }, { "requester", return_and_request } }, setup, result,
           .allowed = SEEN(0) | SEEN(1) | SEEN(5) | SEEN(6),
           .required = SEEN(0) | SEEN(1) | SEEN(5) | SEEN(6), .bound = 2 },

@@ -95,7 +95,7 @@ static void wait_for_x(void)
                 n_steps++;
 }
 
-/* Whoever waits reads each old value a few times only, and waits for nobody who is done. */
+/* A waiting thread reads each old value a few times only, and never waits for a finished thread. */
 TEST(explorer_makes_stores_visible_in_the_end)
 {
         static const struct explore_scenario s = {
@@ -110,7 +110,7 @@ TEST(explorer_makes_stores_visible_in_the_end)
         CHECK(r->pruned > 0);
 }
 
-/* Accesses to a thread's own memory are no steps: there is nothing to decide but who begins. */
+/* Accesses to a thread's own memory are no steps: the only choice is which thread begins. */
 static void own_x(void)
 {
         w_explore_own(&x, sizeof(x));
@@ -150,7 +150,7 @@ TEST(explorer_refuses_what_is_not_one_threads_own)
         test_expect_death(run_not_own, NULL, 6, "is not one thread's own");
 }
 
-/* An object in a frame that is entered again: what the last one at that address was is gone. */
+/* An object in a frame that is entered again: the previous object at that address is forgotten. */
 static void begin_again(void)
 {
         stores(&x);
@@ -238,7 +238,7 @@ TEST(explorer_refuses_what_it_does_not_model_by_name)
         test_expect_death(run_refused, NULL, 6, "explorer: w_os_cpu_count is not modelled");
 }
 
-/* Every other execution it lets somebody else go first. */
+/* In every other execution it lets another thread go first. */
 static void unsteady(void)
 {
         static int n;

@@ -1,11 +1,12 @@
-/* tests/explore/timers.c - PROTOCOL timers, timekeeper and alarm: who is the last to touch a timer,
- * and that somebody knows of every one.
+/* tests/explore/timers.c - PROTOCOL timers, timekeeper and lazytimer: which party touches a timer
+ * last, and that the timekeeper or an armer knows of every timer.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "goroutines.h"
 #include "scenarios.h"
 
+#include "sched/sched.h"
 #include "sched/timer/lazytimer.h"
 #include "sched/timer/timekeeper.h"
 #include "wait/wait.h"
@@ -32,7 +33,7 @@ static void fire(void)
 
 /* ---- Disarm versus fire ---------------------------------------------------------------------- */
 
-/* By the firer: the timer's frame is there. */
+/* By the firer: the timer's frame still exists. */
 static struct g *claim(struct timer *t)
 {
         EXPLORE_CHECK(t == &timer && w_plain_load(&frame) == 1);
@@ -43,7 +44,7 @@ static struct g *claim(struct timer *t)
 static void setup_armed(void)
 {
         goroutines_reset();
-        w_store_rlx(&w_sched.timekeeper_wakes_at, 1);          /* nobody has to be told */
+        w_store_rlx(&w_sched.timekeeper.wakes_at, 1);          /* no notification needed */
         timer = (struct timer){ .claim = claim };
         frame = 1;
         n_fired = 0;
@@ -71,7 +72,7 @@ static int fired_result(void)
 static void setup_deadline(void)
 {
         goroutines_reset();
-        w_store_rlx(&w_sched.timekeeper_wakes_at, 1);
+        w_store_rlx(&w_sched.timekeeper.wakes_at, 1);
         w_lock_init(&lock, W_LOCK_test_outer);
         found = NULL;
         data = 0;
@@ -119,8 +120,8 @@ static int verdict_result(void) { return verdict == W_VERDICT_TIMEOUT; }
 static void setup_keeper(void)
 {
         goroutines_reset();
-        w_sched.timekeeper = &timekeeper;
-        w_store_rlx(&w_sched.timekeeper_wakes_at, 1);
+        w_sched.timekeeper.m = &timekeeper;
+        w_store_rlx(&w_sched.timekeeper.wakes_at, 1);
         timer = (struct timer){ .claim = claim };
 }
 
@@ -139,10 +140,10 @@ static void arm(void)
         EXPLORE_CHECK(w_timer_arm(&timer, DUE));
 }
 
-/* 0: the timekeeper saw the timer; 1: the armer saw that nobody keeps the time; 2: both. */
+/* 0: the timekeeper saw the timer; 1: the armer saw that there is no timekeeper; 2: both. */
 static int known_result(void)
 {
-        bool kept = w_load_rlx(&w_sched.timekeeper_wakes_at) == DUE;
+        bool kept = w_load_rlx(&w_sched.timekeeper.wakes_at) == DUE;
 
         EXPLORE_CHECK(kept || wakes_of_threads() > 0);
         return kept ? (wakes_of_threads() ? 2 : 0) : 1;
@@ -162,7 +163,7 @@ static void setup_alarm(void)
 {
         goroutines_reset();
         w_lazytimers_init();
-        w_store_rlx(&w_sched.timekeeper_wakes_at, 1);
+        w_store_rlx(&w_sched.timekeeper.wakes_at, 1);
         alarm = (struct lazytimer){ .heap = W_ATOMIC_INIT(heap()), .period = 100, .hold = hold };
         EXPLORE_CHECK(w_lazytimer_set(&alarm, DUE) == 0);
         EXPLORE_CHECK(w_lazytimer_stop(&alarm));
@@ -222,14 +223,14 @@ static void move_all(void)
         EXPLORE_CHECK(w_timers_close(heap(), &other) == 0);
 }
 
-/* Afterwards somebody fires what is there. */
+/* Afterwards the mover fires what is there. */
 static void move_and_fire(void)
 {
         move_all();
         (void)w_timers_run(&other, LATER);
 }
 
-/* Earlier than its key: needs the lock of whatever heap it is in. */
+/* Earlier than its key: needs the lock of the heap that it is in. */
 static void set_earlier(void)
 {
         foreign_begin();
@@ -244,28 +245,28 @@ static int moved_result(void)
 }
 
 const struct explore_scenario timers_scenarios[] = {
-        { "timers-disarm", "one fires a timer, its user disarms it and leaves the frame",
+        { "timers-disarm", "a thread fires a timer, its user disarms it and leaves the frame",
           { { "user", disarm }, { "firer", fire } }, setup_armed, fired_result,
           .required = SEEN(0) | SEEN(1), .bound = ANY },
         { "timers-deadline", "a goroutine waits with a deadline, another may come first",
           { { "waiter", wait_until_due }, { "other", come_first }, { "firer", fire } },
           setup_deadline, verdict_result, .required = SEEN(0) | SEEN(1), .bound = 3 },
-        { "timers-tell", "one arms a timer while the timekeeper looks for the next one",
+        { "timers-tell", "a thread arms a timer while the timekeeper reads the next one",
           { { "timekeeper", time_up }, { "armer", arm } }, setup_keeper, known_result,
           .required = SEEN(0) | SEEN(1), .bound = 7 },
-        { "timers-alarm", "an alarm in its heap is set again while it is looked at",
+        { "timers-alarm", "a lazy timer in its heap is set again while it is read",
           { { "setter", set_later }, { "firer", fire } }, setup_alarm, held_result,
           .allowed = SEEN(0) | SEEN(1), .required = SEEN(0) | SEEN(1), .bound = ANY },
-        { "timers-alarm-free", "an alarm is freed when it is due",
+        { "timers-alarm-free", "a lazy timer is freed when it is due",
           { { "user", free_alarm }, { "firer", fire } }, setup_alarm_set, held_result,
           .allowed = SEEN(0) | SEEN(1), .required = SEEN(0) | SEEN(1), .bound = ANY },
         { "timers-close", "a timer moves to another heap and fires there, its user disarms it",
           { { "user", disarm }, { "mover", move_and_fire } }, setup_move, fired_result,
           .required = SEEN(0) | SEEN(1), .bound = 3 },
-        { "timers-close-set", "an alarm moves to another heap while it is set to go off earlier",
+        { "timers-close-set", "a lazy timer moves to another heap while it is set earlier",
           { { "setter", set_earlier }, { "mover", move_all } }, setup_alarm_move, moved_result,
           .required = SEEN(0), .bound = 3 },
-        { "timers-close-free", "an alarm moves to another heap, is due there, and is freed",
+        { "timers-close-free", "a lazy timer moves to another heap, is due there, and is freed",
           { { "user", free_alarm }, { "mover", move_and_fire } }, setup_alarm_move, held_result,
           .allowed = SEEN(0) | SEEN(1), .required = SEEN(0) | SEEN(1), .bound = 3 },
         { .name = NULL },

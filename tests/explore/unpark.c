@@ -57,7 +57,7 @@ static void give_flag(int which)
 static void give_0(void) { give_flag(0); }
 static void give_1(void) { give_flag(1); }
 
-/* Two tokens may be one: then both who gave it are seen. */
+/* Two tokens may be merged: the owner then acquires from both givers. */
 static void park_until_both(void)
 {
         goroutine_begin(1);
@@ -93,7 +93,7 @@ static int got_result(void) { return got; }
 const struct explore_scenario unpark_scenarios[] = {
         { "unpark", "one parks, one gives the token",
           { { "owner", park }, { "giver", give } }, setup, .bound = ANY },
-        { "unpark-two", "one parks until it has heard of both who give tokens",
+        { "unpark-two", "a goroutine parks until it has seen both givers",
           { { "owner", park_until_both }, { "first", give_0 }, { "second", give_1 } }, setup,
           .bound = 3, .stale = 2 },
         { "unpark-in-scope", "one parks in a scope, one gives the token",

@@ -1,7 +1,7 @@
 /* tests/explore/wake.c - PROTOCOL wake: one waiter that goes to sleep, two claimers at any time.
  *
- * The waiter does what the commit of a park does to the word; it sleeps on its note, as a thread
- * that is not weft's.
+ * The waiter does what the commit of a park does to the word; it sleeps on its note, as a foreign
+ * thread.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,7 +33,7 @@ static bool park_word(void)
         return w_cas_rel(&w.word, &arming, W_VERDICT_PARKED);
 }
 
-/* What the winner did before its claim is seen in any case, what it did after it once it wakes. */
+/* The waiter sees what the winner did before its claim, and once woken what it did after. */
 static void read_verdict(bool slept)
 {
         verdict = w_load_acq(&w.word);
@@ -52,7 +52,7 @@ static void waiter(void)
         read_verdict(parked);
 }
 
-/* Gives up after a while: then it is a claimer itself. */
+/* Gives up after a while: it then acts as a claimer itself. */
 static void waiter_timed(void)
 {
         bool parked = park_word();
@@ -83,7 +83,7 @@ static void claim(unsigned which)
 static void claim_0(void) { claim(0); }
 static void claim_1(void) { claim(1); }
 
-/* 0 and 1: won by that one; 2 and 3: early by that one; 4: given up; 9: not one winner. */
+/* 0, 1: won by that claimer; 2, 3: won early by claimer 0, 1; 4: given up; 9: not one winner. */
 static int result(void)
 {
         if (verdict == W_VERDICT_TIMEOUT)

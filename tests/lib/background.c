@@ -21,4 +21,5 @@ void background_start(void)
 void background_stop(void)
 {
         CHECK_EQ(weft_stop(), 0);
+        CHECK_EQ(weft_threads_left(), 0);
 }

@@ -1,4 +1,4 @@
-/* tests/lib/blocked.c - what is said of goroutines that block, in a child.
+/* tests/lib/blocked.c - runs a child in which goroutines block, and reads its reports.
  *
  * SPDX-License-Identifier: MIT
  */

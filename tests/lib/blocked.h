@@ -1,4 +1,4 @@
-/* tests/lib/blocked.h - what is said of goroutines that block, in a child.
+/* tests/lib/blocked.h - runs a child in which goroutines block, and reads its reports.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 extern w_atomic_u32 blocked_go_on, blocked_n_pings, blocked_n_at_it;
 extern int          blocked_ends[2];
 
-/* In a child, with what it says in `said`. */
+/* Runs fn(arg) in a child process; its stderr is in `said`. */
 void blocked_run_child(void (*fn)(void *), void *arg, char *said, size_t size);
 
 int blocked_count(const char *text, const char *what);

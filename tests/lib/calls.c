@@ -1,4 +1,4 @@
-/* tests/lib/calls.c - every cancellable call, where there is nothing available and where there is.
+/* tests/lib/calls.c - every cancellable call, on objects with nothing available and with something.
  *
  * SPDX-License-Identifier: MIT
  */

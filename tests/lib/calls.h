@@ -1,4 +1,4 @@
-/* tests/lib/calls.h - every cancellable call, where there is nothing available and where there is.
+/* tests/lib/calls.h - every cancellable call, on objects with nothing available and with something.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,7 +11,7 @@
 
 enum { CALLS_THAT_WAIT = 12, CALLS_THAT_GO_ON = 7 };
 
-/* What the calls below are made on: nothing to be had with `none`, everything with `some`. */
+/* The objects of the calls below: nothing is available on `none`, something on `some`. */
 extern struct calls_objects {
         weft_chan *none, *full, *some, *room;
         weft_mutex mutex;

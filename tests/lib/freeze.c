@@ -1,4 +1,4 @@
-/* tests/lib/freeze.c - for the tests of the world's second stop.
+/* tests/lib/freeze.c - for the tests of PROTOCOL freeze.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -6,10 +6,10 @@
 
 void freeze_need_kernel(void)
 {
-        struct w_os_thread_state sight;
+        struct w_os_thread_state state;
 
         if (test_is_emulated())
                 test_skip("the emulator's threads are not those that the kernel tells of");
-        if (w_os_thread_state(w_os_tid(), &sight) < 0)
+        if (w_os_thread_state(w_os_tid(), &state) < 0)
                 test_skip("the kernel does not tell what threads wait for");
 }

@@ -1,4 +1,4 @@
-/* tests/lib/freeze.h - for the tests of the world's second stop.
+/* tests/lib/freeze.h - for the tests of PROTOCOL freeze.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 
 #include "sched/run/freeze.h"
 
-/* TSan holds signals back until a thread calls something: nobody stands, what waits is seen. */
+/* TSan delays signals until a thread makes a call: no thread freezes, only waits are seen. */
 #if defined(W_TSAN)
 enum { FREEZE_STANDS_AT_ALL = 0 };
 #else

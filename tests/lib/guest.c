@@ -1,4 +1,4 @@
-/* tests/lib/guest.c - threads that are not weft's, and scopes of theirs.
+/* tests/lib/guest.c - foreign threads and their scopes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@ void guest_main(void *arg)
         struct guest *g = arg;
 
         g->fn(g->arg);
-        CHECK(!w_os_foreign()->scope);
+        CHECK(!w_foreign_scope(w_os_foreign())->innermost);
         weft_wg_done(&g->done);
 }
 

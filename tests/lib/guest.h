@@ -1,4 +1,4 @@
-/* tests/lib/guest.h - threads that are not weft's, and scopes of theirs.
+/* tests/lib/guest.h - foreign threads and their scopes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,15 +23,15 @@ void guest_main(void *arg);
 
 void guest_start(struct guest *g, void (*fn)(void *), void *arg);
 
-/* Leaves the P to others meanwhile: what the guest does may need it. */
+/* Yields the P meanwhile: the foreign thread may need a goroutine to run. */
 void guest_join(struct guest *g);
 
-/* fn(arg) on a thread of its own, from beginning to end. */
+/* Runs fn(arg) on a foreign thread, from start to join. */
 void guest_run(void (*fn)(void *), void *arg);
 
 bool guest_is_asleep(weft_scope *public);
 
-/* Until somebody sleeps in s, which has it as innermost. */
+/* Waits until a member sleeps in s, with s as its innermost scope. */
 void guest_await_asleep(weft_scope *s);
 
 #endif

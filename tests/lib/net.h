@@ -28,13 +28,13 @@ int net_port(int fd);
 /* Listens, which must succeed, and says where. */
 int net_listen(const char *net, const char *addr, char *where);
 
-/* A port of the loopback interface that nobody listens at, kept from others until fd is closed. */
+/* A port of the loopback interface without a listener, reserved until fd is closed. */
 int net_refused_port(int *fd);
 
 /* A name for a file of this process. */
 void net_path(char *out, const char *what);
 
-/* A listener at addr:port (0: any) whose queue is full: who connects waits. Fills both descriptors;
+/* A listener at addr:port (0: any) with a full queue: a connect waits. Fills both descriptors;
  * the second holds the queue's place. Returns the port. */
 int net_full_listener(uint32_t addr, int port, int fds[2]);
 

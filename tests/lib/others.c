@@ -1,4 +1,4 @@
-/* tests/lib/others.c - goroutines that do not come back soon, and others that go on beside them.
+/* tests/lib/others.c - goroutines that stay in user code, and others that run beside them.
  *
  * SPDX-License-Identifier: MIT
  */

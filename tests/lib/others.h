@@ -1,4 +1,4 @@
-/* tests/lib/others.h - goroutines that do not come back soon, and others that go on beside them.
+/* tests/lib/others.h - goroutines that stay in user code, and others that run beside them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,8 +15,8 @@ void others_ping(void *arg);
 
 uint32_t others_more_than_ps(void);
 
-/* Goroutine 1 starts n that do not come back before others_done is set, fn says how, and some that
- * ping; others_done is set when those are done. */
+/* Goroutine 1 starts n goroutines that run fn, which stays in user code until others_done is set,
+ * and some that ping. others_done is set when the pings are done. */
 void others_go_on(void (*fn)(void *), void *arg, uint32_t n);
 
 #endif

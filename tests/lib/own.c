@@ -1,4 +1,4 @@
-/* tests/lib/own.c - sockets that weft takes for descriptors which it has made itself.
+/* tests/lib/own.c - sockets that weft treats as descriptors that it made itself.
  *
  * SPDX-License-Identifier: MIT
  */

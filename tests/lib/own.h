@@ -1,4 +1,4 @@
-/* tests/lib/own.h - sockets that weft takes for descriptors which it has made itself.
+/* tests/lib/own.h - sockets that weft treats as descriptors that it made itself.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What weft's own functions do with a descriptor that they have just made. */
+/* Registers fd, as weft does with a descriptor that it has just made. */
 int own_made(int fd);
 
 void own_both(const int fds[2]);
@@ -26,7 +26,7 @@ void own_tcp_pair(int fds[2]);
 
 void own_close(const int fds[2]);
 
-/* Calls under way with that number. */
+/* The number of calls in progress with fd. */
 uint32_t own_users(int fd);
 
 #endif

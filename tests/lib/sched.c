@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
+#include "sched/run/run.h"
+#include "sched/sched.h"
 
 enum { DUMP_MAX = 40 };
 
@@ -31,7 +33,7 @@ void sched_dump(void)
                 w_sched.n_m, w_sched.n_idle_m, w_load_rlx(&w_sched.n_spinning),
                 w_load_rlx(&w_sched.need_spinning), w_n_procs(),
                 w_load_rlx(&w_sched.n_idle_p), w_load_rlx(&w_sched.n_globq),
-                w_load_rlx(&w_sched.stopping), (int)w_sched.ending);
+                w_load_rlx(&w_sched.world.stopping), (int)w_sched.world.ending);
         if (!w_run_is_on())
                 return;
         for (uint32_t i = 0; i < w_n_procs(); i++)
@@ -47,7 +49,13 @@ void sched_run(void (*fn)(void *), void *arg)
         weft_config cfg = { .shutdown_ms = 300000 };
 
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, fn, arg), 0);
+        CHECK_EQ(sched_run_left(&cfg, fn, arg), 0);
+}
+
+int sched_run_left(const weft_config *cfg, void (*fn)(void *), void *arg)
+{
+        CHECK_EQ(weft_run_with(cfg, fn, arg), 0);
+        return weft_threads_left();
 }
 
 static void sched_call_body(void *arg)

@@ -22,6 +22,9 @@ void sched_dump(void);
  * wait for one, when the run ends have time to come back. */
 void sched_run(void (*fn)(void *), void *arg);
 
+/* weft_run_with, which must succeed. Returns how many threads it left behind. */
+int sched_run_left(const weft_config *cfg, void (*fn)(void *), void *arg);
+
 /* For GO_TEST. */
 void sched_run_body(void (*body)(void));
 

@@ -16,13 +16,13 @@ void scope_close(weft_scope *s, int expected);
 
 int64_t scope_go(weft_scope *s, int (*fn)(void *), void *arg);
 
-/* A child that waits until a scope ends that, and reports what it was told. */
+/* A child that parks until a scope ends the wait, and stores the result. */
 int scope_park(void *result);
 
 /* Computes until the deadline has passed, without a call that waits. */
 void scope_compute_until(int64_t at);
 
-/* Whether this goroutine has a token, which is used up. */
+/* Whether this goroutine has a token; takes it. */
 bool scope_take_token(void);
 
 #endif

@@ -16,11 +16,11 @@
 /* n goroutines run fn(arg); returns when all have ended. */
 void sync_together(uint32_t n, void (*fn)(void *), void *arg);
 
-/* A goroutine that is known to wait when this returns. */
+/* Starts a goroutine; it waits when this returns. */
 int64_t sync_go_waiting(void (*fn)(void *), void *arg);
 
-/* Another number for *fd, so that it is known who uses that: the lowest that is free goes to
- * whoever asks first, and that may be the monitor, which reads of threads that seem to be stuck. */
+/* Moves *fd to another number, so that its user is known. The lowest free number goes to the next
+ * caller, which may be the monitor: it reads about threads that seem to be stuck. */
 void sync_renumber(int *fd, int number);
 
 enum { SYNC_OWN_NUMBER = 500 };
@@ -31,16 +31,16 @@ struct sync_thread {
         void     *arg;
 };
 
-/* fn(arg) on a thread that weft has not made. */
+/* Runs fn(arg) on a foreign thread. */
 void sync_thread_start(struct sync_thread *t, void (*fn)(void *), void *arg);
 
 void sync_thread_join(struct sync_thread *t);
 
-/* Runs one of them: in a goroutine, or on a thread that weft has not made, for which the caller, a
- * goroutine, then blocks its own. */
+/* Runs one of them: in a goroutine, or on a foreign thread. The caller, a goroutine, then blocks
+ * its own thread until that one has ended. */
 void sync_run_in(bool thread, void (*in_goroutine)(void *), void (*in_thread)(void *));
 
-/* A thread that weft has not made calls call(arg), which waits; the run ends meanwhile. */
+/* A foreign thread calls call(arg), which waits; the run ends meanwhile. */
 struct sync_across {
         struct sync_thread thread;
         int              (*call)(void *arg);
@@ -62,7 +62,7 @@ struct sync_cancelled {
 
 int sync_call_cancelled(int (*call)(void *), void *arg);
 
-/* rc = call(arg) in a scope whose time is over, or ends soon. */
+/* rc = call(arg) in a scope that has expired, or expires soon. */
 int sync_call_timed(int (*call)(void *), void *arg, int64_t ns);
 
 #endif

@@ -1,4 +1,4 @@
-# The examples that are servers, driven from outside: program.<example>.<test>.p<n>.
+# Examples driven from outside, servers above all: program.<example>.<test>.p<n>.
 if(CMAKE_CROSSCOMPILING)
   return()
 endif()
@@ -29,6 +29,7 @@ function(weft_add_program_tests script)
 endfunction()
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
+weft_add_program_tests(lines lines)
 weft_add_program_tests(echo echo)
 weft_add_program_tests(socks5 socks5 echo)
 if(TARGET example_httpd)

@@ -25,7 +25,7 @@ static void read_once(void *arg)
                 SIM_CHECK(got == -EBADF || got == 0 || (got == 1 && c == r->tag),
                           "read: %ld, byte %u of round %u", (long)got, c, r->tag);
         } else {
-                int rc = weft_wait_fd(r->fd, W_POLL_IN);
+                int rc = weft_fd_wait(r->fd, W_POLL_IN);
 
                 SIM_CHECK(rc == -EBADF || rc > 0, "wait_fd: %d", rc);
         }
@@ -95,7 +95,7 @@ static void read_refused(void *arg)
 
         work_a_moment();
         ssize_t got = sim_random(4) ? weft_read(*(int *)arg, &c, 1)
-                                    : weft_wait_fd(*(int *)arg, W_POLL_IN);
+                                    : weft_fd_wait(*(int *)arg, W_POLL_IN);
 
         SIM_CHECK(got == -EBADF, "read of what is closed: %ld", (long)got);
 }

@@ -207,7 +207,7 @@ void read_some(void *line)
 static void know(void *arg)
 {
         const struct line *l = arg;
-        int                rc = weft_wait_fd(l->fds[0], W_POLL_IN);
+        int                rc = weft_fd_wait(l->fds[0], W_POLL_IN);
 
         SIM_CHECK(rc > 0, "wait_fd: %d", rc);
 }

@@ -1,9 +1,9 @@
 /* tests/sim/scenario_alarms.c - PROTOCOL lazytimer: each setting fires once, or was taken back in
  * time.
  *
- * Timers with functions are set, put off, brought forward, stopped and freed by goroutines on other
- * Ps than their own and by a thread that weft does not know. At the end the books must balance:
- * what was set is what fired and what was taken back.
+ * Timers with functions are set, postponed, brought forward, stopped and freed by goroutines on
+ * other Ps than the timers' and by a foreign thread. At the end the numbers must agree: what was
+ * set is what fired and what was taken back.
  *
  * test: seeds=quarter
  *
@@ -51,7 +51,7 @@ static uint32_t n_open(struct clock *c)
         return w_load_rlx(&c->n_set) - w_load_rlx(&c->n_back) - w_load_rlx(&c->n_fired);
 }
 
-/* ---- Everyone at once ------------------------------------------------------------------------ */
+/* ---- All at once ----------------------------------------------------------------------------- */
 
 static void act(struct clock *c)
 {

@@ -1,7 +1,8 @@
-/* tests/sim/scenario_blocked.c - why an M does not come back decides whether it loses its P.
+/* tests/sim/scenario_blocked.c - what an M does in user code decides whether it loses its P.
  *
- * At one P somebody waits for its turn beside goroutine 1, which is away for a while in one of
- * several ways. The monitor has to tell them apart by what the system says of the thread.
+ * With one P a goroutine waits for its turn beside goroutine 1, which stays in user code for a
+ * while in one of several ways. The monitor must tell them apart by what the kernel says of the
+ * thread.
  *
  * test: seeds=quarter
  *
@@ -10,6 +11,7 @@
 #include "sim/sched_world.h"
 
 #include "base/fatal.h"
+#include "sched/sched.h"
 
 enum { AWAY_NS = 160000000, MS = 1000000 };
 
@@ -21,7 +23,7 @@ static void beside(void *arg)
         w_add_acqrel(&n_beside, 1);
 }
 
-/* ---- Ways to be away ------------------------------------------------------------------------- */
+/* ---- Ways to be in user code ----------------------------------------------------------------- */
 
 static void sleep_for(int64_t ns)
 {
@@ -38,7 +40,7 @@ static void starve(int64_t ns)
         }
 }
 
-/* Too little in each window, but it adds up. */
+/* Too little CPU time in each window, but the sum is enough. */
 static void compute_where_many_do(int64_t ns)
 {
         for (int64_t until = sim_now() + ns; sim_now() < until;) {
@@ -47,8 +49,8 @@ static void compute_where_many_do(int64_t ns)
         }
 }
 
-/* A storm of page faults: it runs a little in between. Not at fixed intervals: the monitor, which
- * comes every 10 ms, would see it run each time. */
+/* A storm of page faults: the thread runs a little in between. Not at fixed intervals: the monitor
+ * would see it run at each of its rounds, every 10 ms. */
 static void sleep_often(int64_t ns)
 {
         for (int64_t until = sim_now() + ns; sim_now() < until;) {
@@ -85,7 +87,7 @@ static void why_first(void *arg)
 
         (void)arg;
         w_store_rlx(&n_beside, 0);
-        (void)weft_sleep((int64_t)sim_random(20) * MS);         /* the monitor sleeps, too */
+        (void)weft_sleep((int64_t)sim_random(20) * MS);         /* the monitor sleeps as well */
         int64_t id = weft_go(beside, NULL);
 
         way->away(AWAY_NS);
@@ -105,7 +107,7 @@ static void why_main(void)
         sched_run_well(&cfg, why_first);
 }
 
-SIM_SCENARIO(blocked_why, "who blocks loses its P, who computes may, who gets no CPU does not",
+SIM_SCENARIO(blocked_why, "a blocked M loses its P, a running M may, a starved M does not",
              why_main, .max_steps = SCHED_MAX_STEPS)
 
 /* ---- A late monitor -------------------------------------------------------------------------- */
@@ -121,7 +123,7 @@ static void late_first(void *arg)
         uint32_t n = w_load_acq(&n_beside);
 
         sim_cpus_are_scarce(0);
-        SIM_CHECK(n == 0, "who got no CPU has lost its P");
+        SIM_CHECK(n == 0, "an M without a CPU has lost its P");
         sched_join(id);
 }
 
@@ -132,7 +134,7 @@ static void late_main(void)
         sched_run_well(&cfg, late_first);
 }
 
-SIM_SCENARIO(blocked_late, "who gets no CPU keeps its P although the monitor gets none either",
+SIM_SCENARIO(blocked_late, "a starved M keeps its P although the monitor gets no CPU either",
              late_main, .max_steps = SCHED_MAX_STEPS)
 
 /* ---- How soon -------------------------------------------------------------------------------- */
@@ -145,8 +147,8 @@ static void note_turn(void *arg)
         turn_at = sim_now();
 }
 
-/* The monitor comes within 10 ms and judges 10 ms later, not at its next round after that. The rest
- * is what steps and wakes cost. */
+/* The monitor samples within 10 ms and judges 10 ms later, not at its next round after that. The
+ * rest is the cost of steps and wakeups. */
 static void soon_first(void *arg)
 {
         (void)arg;
@@ -167,10 +169,10 @@ static void soon_main(void)
         sched_run_well(&cfg, soon_first);
 }
 
-SIM_SCENARIO(blocked_soon, "who blocks loses its P soon",
+SIM_SCENARIO(blocked_soon, "a blocked M loses its P soon",
              soon_main, .max_steps = SCHED_MAX_STEPS)
 
-/* ---- Whose P --------------------------------------------------------------------------------- */
+/* ---- Which P --------------------------------------------------------------------------------- */
 
 static w_atomic_u32 n_at_it;
 
@@ -216,7 +218,7 @@ static void block_beside(void *arg)
                 weft_block_end();
 }
 
-/* With something in the queue of the own P, or among its timers. */
+/* With work in the queue of its own P, or among the timers of that P. */
 static void compute_before(void)
 {
         weft_timer *timer = NULL;
@@ -224,16 +226,16 @@ static void compute_before(void)
         if (sim_random(2))
                 timer = weft_timer_new((int64_t)sim_random(60) * MS, beside, NULL);
         else
-                (void)weft_go(beside, NULL);
+                (void)!weft_go(beside, NULL);
         sim_work(AWAY_NS);
-        SIM_CHECK(w_load_acq(&n_beside) == 1, "under preempt %d nobody came to what waits",
+        SIM_CHECK(w_load_acq(&n_beside) == 1, "under preempt %d the waiting work was not run",
                   preempt);
         weft_timer_free(timer);
 }
 
-/* Every P is with somebody who does not come back. Before, all go through regions, and there
- * are more of them than Ps: so there are more threads, too, and those that are back last find idle
- * Ps without that anybody looks for work. */
+/* Every P is with a goroutine that stays in user code. Before that all goroutines go through
+ * regions, and there are more of them than Ps. So there are more threads, too, and the threads that
+ * leave their regions last find idle Ps while no M spins. */
 static void beside_first(void *arg)
 {
         uint32_t n = w_n_procs(), n_block = 1 + sim_random(n - 1);
@@ -242,7 +244,7 @@ static void beside_first(void *arg)
         (void)arg;
         w_store_rlx(&n_beside, 0);
         w_store_rlx(&n_at_it, 1);
-        ids[0] = sched_go(sleep_long, NULL);    /* for which a thread keeps the time */
+        ids[0] = sched_go(sleep_long, NULL);    /* for which there is a timekeeper */
         for (uint32_t i = 1; i < n; i++)
                 ids[i] = sched_go(i <= n_block ? block_beside : compute_beside, NULL);
         for (uint32_t i = n; i < 2 * n; i++)
@@ -263,10 +265,10 @@ static void beside_main(void)
         sched_run_well(&cfg, beside_first);
 }
 
-SIM_SCENARIO(blocked_beside, "who blocks makes way for what waits on the P of who computes",
+SIM_SCENARIO(blocked_beside, "a blocked M loses its P for work on the P of a running M",
              beside_main, .max_steps = SCHED_MAX_STEPS)
 
-/* ---- What is told ---------------------------------------------------------------------------- */
+/* ---- Reports --------------------------------------------------------------------------------- */
 
 enum { N_TOLD = 3, LONG_MS = 1000, SOON_MS = 60 };
 
@@ -277,29 +279,29 @@ struct told {
 
 static struct told told[N_TOLD];
 
-/* The last one beside somebody who needs its P; then nobody does anything for long. */
-static void block_and_be_told_of(struct told *t)
+/* The last one beside a goroutine that needs its P; then no goroutine runs for long. */
+static void block_and_be_reported(struct told *t)
 {
         weft_name(t->name);
-        (void)weft_go(beside, NULL);
+        (void)!weft_go(beside, NULL);
         sleep_for(t->ns);
         bool stayed = t->ns >= (LONG_MS + 2 * SOON_MS) * (int64_t)MS;
         bool not_yet = t->ns < LONG_MS * (int64_t)MS;
 
-        SIM_CHECK(!stayed || sim_times_said(t->text) == 1, "%s is not told of", t->name);
-        SIM_CHECK(!not_yet || sim_times_said(t->text) == 0, "%s is told of early", t->name);
-        SIM_CHECK(weft_count() > 0, "count");   /* back, without a P, which it does not need */
+        SIM_CHECK(!stayed || sim_times_said(t->text) == 1, "%s is not reported", t->name);
+        SIM_CHECK(!not_yet || sim_times_said(t->text) == 0, "%s is reported early", t->name);
+        SIM_CHECK(weft_count() > 0, "count");   /* enters without a P, which it does not need */
         if (t->ns < 2 * SOON_MS * (int64_t)MS)
                 sleep_for((LONG_MS + SOON_MS) * (int64_t)MS);
         weft_yield();
-        SIM_CHECK(sim_times_said(t->text) == 1, "%s was told of %u times", t->name,
+        SIM_CHECK(sim_times_said(t->text) == 1, "%s was reported %u times", t->name,
                   sim_times_said(t->text));
 }
 
-/* Each is a place of its own. */
-static void told_0(void *arg) { block_and_be_told_of(arg); }
-static void told_1(void *arg) { block_and_be_told_of(arg); weft_yield(); }
-static void told_2(void *arg) { block_and_be_told_of(arg); weft_yield(); weft_yield(); }
+/* Each function is a place of its own. */
+static void told_0(void *arg) { block_and_be_reported(arg); }
+static void told_1(void *arg) { block_and_be_reported(arg); weft_yield(); }
+static void told_2(void *arg) { block_and_be_reported(arg); weft_yield(); weft_yield(); }
 
 static void told_first(void *arg)
 {
@@ -326,14 +328,14 @@ static void told_main(void)
         sched_run_well(&cfg, told_first);
 }
 
-SIM_SCENARIO(blocked_told, "each that blocks is told of once, and not too late", told_main,
+SIM_SCENARIO(blocked_told, "each block is reported once, and not too late", told_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* ---- Of whom --------------------------------------------------------------------------------- */
+/* ---- Another M ------------------------------------------------------------------------------- */
 
 static uint32_t mark_of_first;
 
-/* On another thread, as often outside as the one before it was. */
+/* On another thread, with the same epoch as the thread before it. */
 static void compute_named(void *arg)
 {
         (void)arg;
@@ -342,17 +344,17 @@ static void compute_named(void *arg)
                 (void)weft_checkpoint();
         sim_work(MS);
         weft_yield();
-        SIM_CHECK(sim_times_said("\"other\" blocked") == 0, "what one did is told of another");
+        SIM_CHECK(sim_times_said("\"other\" blocked") == 0, "the wrong goroutine is reported");
 }
 
-/* It comes back when the monitor is about to take its P. Its thread waits with it, so that a new
- * one gets the P. */
+/* It enters when the monitor is about to take its P. Its thread waits with it, so that a new thread
+ * gets the P. */
 static void other_first(void *arg)
 {
         const struct p *pp = w_sched.all_p[0];
 
         (void)arg;
-        weft_lock_thread();
+        weft_thread_lock();
         int64_t id = weft_go(compute_named, NULL);
 
         mark_of_first = w_load_rlx(&w_m()->where);
@@ -360,7 +362,7 @@ static void other_first(void *arg)
         for (int i = 0; i < 2000 && !pp->sample.suspect; i++)
                 sleep_for(MS / 200);
         SIM_CHECK(weft_sleep(MS) == 0, "sleep");
-        weft_unlock_thread();
+        weft_thread_unlock();
         sched_join(id);
 }
 
@@ -371,21 +373,21 @@ static void other_main(void)
         sched_run_well(&cfg, other_first);
 }
 
-SIM_SCENARIO(blocked_other, "another has the P by the time when it is asked for", other_main,
+SIM_SCENARIO(blocked_other, "another M has the P by the time when it is asked for", other_main,
              .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Descriptors ----------------------------------------------------------------------------- */
 
 static int64_t about;
 
-/* All of them come back at about the same time. */
+/* All of them enter at about the same time. */
 static void compute(void *arg)
 {
         (void)arg;
         sim_work(about + sim_random(40000));
 }
 
-/* Threads end while the monitor looks at them: every descriptor is closed, once. */
+/* Threads end while the monitor samples them: every descriptor is closed, once. */
 static void end_first(void *arg)
 {
         about = MS + sim_random(MS);
@@ -442,7 +444,7 @@ static void limit_first(void *arg)
                 ids[i] = sched_go(blocker, NULL);
         for (int i = 0; i < N_BLOCKERS; i++)
                 sched_join(ids[i]);
-        SIM_CHECK(w_sched.too_many_lost, "nothing was said");
+        SIM_CHECK(w_sched.sysmon.too_many_lost, "nothing was said");
         w_store_rel(&is_over, 1);
         worker_join(&thread);
 }
@@ -454,5 +456,5 @@ static void limit_main(void)
         sched_run_well(&cfg, limit_first);
 }
 
-SIM_SCENARIO(blocked_limit, "so many block that their threads would be too many", limit_main,
+SIM_SCENARIO(blocked_limit, "so many Ms block that there would be too many threads", limit_main,
              .max_steps = 4 * SCHED_MAX_STEPS)

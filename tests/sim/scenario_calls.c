@@ -32,7 +32,7 @@ static void call_once(void)
         }
         switch (sim_random(4)) {
         case 0: (void)weft_chan_try_recv(empty, NULL); break;
-        case 1: (void)weft_select(cases, 2); break;
+        case 1: (void)!weft_select(cases, 2); break;
         case 2: (void)weft_count(); break;
         default: weft_name("caller"); break;
         }

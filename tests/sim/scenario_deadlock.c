@@ -1,14 +1,17 @@
-/* tests/sim/scenario_deadlock.c - PROTOCOL deadlock: no alarm while anybody can be woken, one when
- * nobody can.
+/* tests/sim/scenario_deadlock.c - PROTOCOL deadlock: no alarm while a goroutine can be woken, an
+ * alarm when none can.
  *
- * Goroutines sleep most of the time. What wakes them are threads that weft does not know, which
- * come and go without a word, make others of their kind, arm timers and end; timers; regions. So
- * the monitor looks at every stage of a wake. In the second half nobody is left in the end.
+ * Goroutines sleep most of the time. They are woken by timers, at the end of regions, and by
+ * foreign threads. These come and go without notice, create other foreign threads, arm timers and
+ * end. So the monitor checks at every stage of a wakeup. In the second half no such thread is left
+ * in the end.
  *
  * test: seeds=quarter
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/run/run.h"
+#include "sched/sched.h"
 #include "sim/sched_world.h"
 
 enum {
@@ -16,7 +19,7 @@ enum {
         N_SLEEPERS = 3,
         N_THREADS = 24,
         STEP_NS = 3000000,
-        RESTED_NS = 40000000,           /* the monitor has looked: it rests for 10 ms a few times */
+        RESTED_NS = 40000000,           /* the monitor has checked, after some rests of 10 ms */
 };
 
 #define FAR_NS INT64_C(100000000000)    /* no run lasts that long */
@@ -37,7 +40,7 @@ static void some_while(void)
                 sim_work(ns);
 }
 
-/* ---- Threads of the program ------------------------------------------------------------------ */
+/* ---- Foreign threads ------------------------------------------------------------------------- */
 
 static void errand(void *arg);
 
@@ -54,7 +57,7 @@ static void wake_main(void *arg)
         SIM_CHECK(rc == 0, "unpark returned %d", rc);
 }
 
-/* In the end it wakes goroutine 1 once, or has somebody do so. */
+/* In the end it wakes goroutine 1 once, or makes another thread do that. */
 static void run_errand(int depth)
 {
         some_while();
@@ -81,12 +84,10 @@ static void run_errand(int depth)
 static void errand(void *arg)
 {
         foreign_begin();
-        if (sim_random(2))
-                weft_attach();
         run_errand((int)(intptr_t)arg);
 }
 
-/* The numbers of threads in the simulated machine are few. */
+/* The simulated machine has few thread numbers. */
 static void join_threads(void)
 {
         while (n_joined < n_threads)
@@ -101,10 +102,10 @@ static void sleeper(void *arg)
         if (sim_random(2))
                 some_while();
         (void)weft_park();
-        SIM_CHECK(false, "nobody wakes it");
+        SIM_CHECK(false, "no thread wakes it");
 }
 
-/* A timer that was stopped stays in its heap: the timekeeper sleeps for nothing. */
+/* A timer that was stopped stays in its heap: the timekeeper sleeps until it for nothing. */
 static void arm_and_stop(void)
 {
         weft_timer *t = weft_timer_new(STEP_NS + (sim_random(2) ? FAR_NS : sim_random(STEP_NS)),
@@ -123,11 +124,11 @@ static void stay_in_region(void *arg)
         weft_block_end();
 }
 
-/* More Ms than there are Ps, some of which end later on. */
+/* More Ms than Ps; some of the Ms end later on. */
 static void crowd(void)
 {
         for (uint32_t i = 0; i < 4; i++)
-                (void)weft_go(stay_in_region, NULL);
+                (void)!weft_go(stay_in_region, NULL);
         stay_in_region(NULL);
 }
 
@@ -167,7 +168,7 @@ static void live(void)
         n_threads = n_joined = 0;
         main_id = weft_id();
         for (uint32_t i = 0; i < N_SLEEPERS; i++)
-                (void)weft_go(sleeper, NULL);
+                (void)!weft_go(sleeper, NULL);
         for (uint32_t i = 0; i < N_ROUNDS; i++)
                 one_wait();
 }
@@ -186,7 +187,7 @@ static void none_main(void)
         sched_run_well(sim_random(2) ? &impatient : NULL, first);
 }
 
-SIM_SCENARIO(deadlock_none, "all sleep, and threads that come and go wake them",
+SIM_SCENARIO(deadlock_none, "all goroutines sleep, and foreign threads that come and go wake them",
              none_main, .max_steps = SCHED_MAX_STEPS)
 
 static void scarce_main(void)
@@ -201,7 +202,7 @@ static void scarce_main(void)
 SIM_SCENARIO(deadlock_scarce, "the same where threads and descriptors are scarce",
              scarce_main, .calls_fail = true, .max_steps = SCHED_MAX_STEPS)
 
-/* ---- Between two looks ----------------------------------------------------------------------- */
+/* ---- Between two checks ---------------------------------------------------------------------- */
 
 static void wake_after(void *arg)
 {
@@ -217,8 +218,8 @@ static void wait_for_thread(uint32_t ns)
         SIM_CHECK(weft_park() == 0, "park failed");
 }
 
-/* One thread wakes goroutine 1 and ends, or leaves that to a timer, which may be later than what
- * the timekeeper sleeps to in vain; and the next thread is made by that. */
+/* One thread wakes goroutine 1 and ends, or leaves the wakeup to a timer. That timer may be later
+ * than the time to which the timekeeper sleeps in vain. The wakeup creates the next thread. */
 static void relay_first(void *arg)
 {
         (void)arg;
@@ -242,7 +243,7 @@ static void relay_main(void)
 SIM_SCENARIO(deadlock_relay, "one thread after the other wakes goroutine 1 and ends", relay_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* Until Ms that were needed are not any more, and are about to end for that. */
+/* Waits until Ms are not needed any more, and are about to end. */
 static void wait_until_they_end(void)
 {
         crowd();
@@ -250,7 +251,7 @@ static void wait_until_they_end(void)
         sim_work(400000 + sim_random(500000));
 }
 
-/* Ms end while one thread is there. */
+/* Ms end while there is one foreign thread. */
 static void shrink_first(void *arg)
 {
         (void)arg;
@@ -270,10 +271,10 @@ static void shrink_main(void)
         sched_run_well(&cfg, shrink_first);
 }
 
-SIM_SCENARIO(deadlock_shrink, "threads of weft's end while the monitor counts", shrink_main,
+SIM_SCENARIO(deadlock_shrink, "threads of weft end while the monitor counts", shrink_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* ---- What is outside ------------------------------------------------------------------------- */
+/* ---- Wake sources ---------------------------------------------------------------------------- */
 
 static bool           outside_may;
 static int64_t        outside_id;
@@ -285,15 +286,15 @@ static bool may_wake(void)
         return outside_may;
 }
 
-static struct wake_source outside = { .may_wake = may_wake };
+static struct wake_source source = { .may_wake = may_wake };
 
-/* The kernel, as it were: counted as a thread of weft's, so that only `outside` speaks for it. */
+/* Plays the kernel: counted as a thread of weft, so that only the wake source tells of it. */
 static void kernel(void *arg)
 {
         (void)arg;
         foreign_begin();
         sim_work(RESTED_NS + sim_random(STEP_NS));
-        SIM_CHECK(weft_unpark(outside_id) == 0, "nobody to wake");
+        SIM_CHECK(weft_unpark(outside_id) == 0, "there is no goroutine to wake");
         w_lock(&w_sched.lock);
         w_sched.n_helpers--;
         outside_may = false;
@@ -308,14 +309,14 @@ static void outside_first(void *arg)
         outside_id = weft_id();
         outside_may = true;
         n_asked = 0;
-        w_deadlock_except(&outside);
+        w_deadlock_except(&source);
         w_lock(&w_sched.lock);
         w_sched.n_helpers++;
         w_unlock(&w_sched.lock);
         worker_start(&worker, "kernel", kernel, NULL);
         SIM_CHECK(weft_park() == 0, "park failed");
         worker_join(&worker);
-        SIM_CHECK(n_asked > 0, "nobody asked whether it could be woken");
+        SIM_CHECK(n_asked > 0, "the wake source was not asked");
 }
 
 static void outside_main(void)
@@ -323,12 +324,12 @@ static void outside_main(void)
         sched_run_well(NULL, outside_first);
 }
 
-SIM_SCENARIO(deadlock_outside, "somebody outside may wake them, and does",
+SIM_SCENARIO(deadlock_outside, "a wake source may wake them, and does",
              outside_main, .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Alarm ----------------------------------------------------------------------------------- */
 
-/* Its P may be gone when it comes back, and then no P is used any more. */
+/* Its P may be taken when it enters, and then no P is used any more. */
 static void late_sleeper(void *arg)
 {
         sim_work(sim_random(2) ? 30000000 : 1 + sim_random(STEP_NS));
@@ -357,7 +358,7 @@ static void found_first(void *arg)
         if (sim_random(2))
                 sim_work(1 + sim_random(4 * STEP_NS));
         (void)weft_park();
-        SIM_CHECK(false, "nobody wakes it");
+        SIM_CHECK(false, "no thread wakes it");
 }
 
 /* The run before has ended in the middle. */
@@ -367,16 +368,16 @@ static void found_main(void)
         sched_run_well(sim_random(2) ? &impatient : NULL, found_first);
 }
 
-SIM_SCENARIO(deadlock_found, "all sleep, and in the end nobody is left to wake them",
+SIM_SCENARIO(deadlock_found, "all goroutines sleep, and in the end no thread is left to wake them",
              found_main, .max_steps = SCHED_MAX_STEPS, .dies_of = DEADLOCK)
 
-/* The last M but those that sleep is one that ends. */
+/* The last M that does not sleep is an M that ends. */
 static void gone_first(void *arg)
 {
         (void)arg;
         wait_until_they_end();
         (void)weft_park();
-        SIM_CHECK(false, "nobody wakes it");
+        SIM_CHECK(false, "no thread wakes it");
 }
 
 static void gone_main(void)
@@ -387,5 +388,5 @@ static void gone_main(void)
         sched_run_well(&cfg, gone_first);
 }
 
-SIM_SCENARIO(deadlock_gone, "all sleep, but for threads of weft's that end", gone_main,
+SIM_SCENARIO(deadlock_gone, "all threads sleep, except threads of weft that end", gone_main,
              .max_steps = SCHED_MAX_STEPS, .dies_of = DEADLOCK)

@@ -8,7 +8,10 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/run/foreign.h"
 #include "sched/run/freeze.h"
+#include "sched/run/world.h"
+#include "sched/switch.h"
 #include "sim/ways_out.h"
 
 enum { MS = 1000000, N_WORKERS = 4, N_ROUNDS = 4, N_STOPS = 3, SOON_NS = 2 * MS };
@@ -68,9 +71,9 @@ static void go_out(int i)
                 weft_nopreempt_end();
                 break;
         case 6:
-                weft_lock_thread();
+                weft_thread_lock();
                 move_on(i, some_ns());
-                weft_unlock_thread();
+                weft_thread_unlock();
                 break;
         default: SIM_CHECK(weft_sleep((int64_t)sim_random(5000)) == 0, "sleep"); break;
         }
@@ -88,7 +91,7 @@ static void worker(void *arg)
         whose[i] = NULL;
         n_ended++;
         if (sim_random(4) == 0) {
-                weft_lock_thread();     /* the thread ends, too */
+                weft_thread_lock();     /* the thread ends, too */
                 weft_exit();
         }
 }
@@ -226,7 +229,7 @@ static void run(int preempt)
         sched_work_may_wait = !all_must_be_seen;
         int rc = sched_run(&cfg, first);
 
-        SIM_CHECK(rc == 0 || (!all_must_be_seen && rc > 0), "weft_run_with returned %d", rc);
+        SIM_CHECK(rc == 0 || (!all_must_be_seen && rc > 0), "sched_run returned %d", rc);
 }
 
 static void all_main(void)

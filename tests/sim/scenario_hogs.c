@@ -1,13 +1,14 @@
-/* tests/sim/scenario_hogs.c - PROTOCOL preempt: who computes takes turns with the others.
+/* tests/sim/scenario_hogs.c - PROTOCOL preempt: goroutines that compute take turns with the others.
  *
- * Goroutines that compute without ever calling weft lose their Ps, their threads are held and get a
- * P in their turn, while others sleep, block, stop the world and end. A watcher that belongs to
- * nobody counts who runs beyond what the Ps allow.
+ * Goroutines that compute without ever calling weft lose their Ps. Their threads are stopped and
+ * get a P in their turn, while other goroutines sleep, block, stop the world and end. A watcher
+ * outside the runtime counts the threads that run beyond the number of Ps.
  *
  * test: seeds=quarter
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/sched.h"
 #include "sim/sched_world.h"
 
 enum { MS = 1000000, N_HOGS = 3, WORK_MS = 60, N_PINGS = 8 };
@@ -16,7 +17,7 @@ static w_atomic_u32 n_pings, n_done, is_over;
 
 /* ---- Taking turns ---------------------------------------------------------------------------- */
 
-static void hog(void *arg)
+static void compute_on(void *arg)
 {
         (void)arg;
         sim_work((int64_t)WORK_MS * MS);
@@ -36,7 +37,7 @@ static void check_nobody_was_said_to_block(void)
 {
         for (int i = 0; i < W_BLOCKED_PLACES; i++)
                 SIM_CHECK(w_load_rlx(&w_sched.blocked_at[i]) == 0,
-                          "somebody who computes was said to block");
+                          "a goroutine that computes was reported as blocked");
 }
 
 static void turns_first(void *arg)
@@ -47,16 +48,16 @@ static void turns_first(void *arg)
         w_store_rlx(&n_pings, 0);
         w_store_rlx(&n_done, 0);
         for (int i = 0; i < N_HOGS; i++)
-                ids[i] = sched_go(hog, NULL);
+                ids[i] = sched_go(compute_on, NULL);
         ids[N_HOGS] = sched_go(pinger, NULL);
         sched_join(ids[N_HOGS]);
         if (sim_random(3) == 0)
-                return;         /* while some of them are held */
+                return;         /* while some of them are preempted */
         for (int i = 0; i < N_HOGS; i++)
                 sched_join(ids[i]);
-        SIM_CHECK(w_load_acq(&n_done) == N_HOGS, "%u of the hogs are done", w_load_acq(&n_done));
+        SIM_CHECK(w_load_acq(&n_done) == N_HOGS, "only %u are done", w_load_acq(&n_done));
         SIM_CHECK(weft_check() == 0, "check");
-        SIM_CHECK(w_load_acq(&w_sched.n_preempted) == 0, "somebody is held still");
+        SIM_CHECK(w_load_acq(&w_sched.preempt.n) == 0, "an M is still preempted");
         check_nobody_was_said_to_block();
 }
 
@@ -67,14 +68,14 @@ static void turns_main(void)
         sched_run_well(&cfg, turns_first);
 }
 
-SIM_SCENARIO(hogs_turns, "goroutines that compute are held and take turns", turns_main,
+SIM_SCENARIO(hogs_turns, "goroutines that compute are preempted and take turns", turns_main,
              .max_steps = 4 * SCHED_MAX_STEPS)
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
 static int64_t ended_at;
 
-/* In pieces: the signal strikes after each. */
+/* In pieces: the signal arrives after each. */
 static void piecemeal(void *arg)
 {
         (void)arg;
@@ -91,17 +92,17 @@ static void end_first(void *arg)
         ended_at = w_os_now();
 }
 
-/* The end waits for those who compute, so nothing may keep them from it. */
+/* The end of the run waits for goroutines that compute, so nothing may stop them. */
 static void end_main(void)
 {
         weft_config cfg = { .procs = 1 + (int)sim_random(2) };
 
         sched_run_well(&cfg, end_first);
         SIM_CHECK(w_os_now() - ended_at < 2 * (int64_t)WORK_MS * MS,
-                  "those who computed took %ld ns to end", (long)(w_os_now() - ended_at));
+                  "goroutines that compute took %ld ns to end", (long)(w_os_now() - ended_at));
 }
 
-SIM_SCENARIO(hogs_end, "nobody is held when the run ends", end_main,
+SIM_SCENARIO(hogs_end, "no M stays preempted when the run ends", end_main,
              .max_steps = 4 * SCHED_MAX_STEPS)
 
 /* ---- With everything else -------------------------------------------------------------------- */
@@ -113,7 +114,7 @@ static void some_work(void)
         sim_work((int64_t)(1 + sim_random(25)) * MS);
 }
 
-/* Ways to compute, to block and to come back. */
+/* Ways to compute, to block and to enter weft again. */
 static void mixed(void *arg)
 {
         int v = 1;
@@ -169,10 +170,10 @@ static void mixed_main(void)
         sched_run_well(&cfg, mixed_first);
 }
 
-SIM_SCENARIO(hogs_mixed, "threads are held while others block, wait and stop the world", mixed_main,
+SIM_SCENARIO(hogs_mixed, "Ms are preempted while others block, wait and stop the world", mixed_main,
              .max_steps = 4 * SCHED_MAX_STEPS)
 
-/* ---- Who keeps its P ------------------------------------------------------------------------- */
+/* ---- weft_nopreempt_begin, _end -------------------------------------------------------------- */
 
 static w_atomic_u32 n_keeping;
 
@@ -183,7 +184,7 @@ static void keep_for_a_while(void)
         SIM_CHECK(w_sub_acqrel(&n_keeping, 1) == 1, "two keep the only P");
 }
 
-/* One that has lost its P before waits for it, and no longer runs beside the others. */
+/* A goroutine that has lost its P before waits for a P, and no longer runs beside others. */
 static void timekeeper(void *arg)
 {
         int v;
@@ -226,10 +227,10 @@ static void keep_main(void)
         sched_run_well(&cfg, keep_first);
 }
 
-SIM_SCENARIO(hogs_keep, "nobody runs beside who keeps the only P", keep_main,
+SIM_SCENARIO(hogs_keep, "no goroutine runs beside one that keeps the only P", keep_main,
              .max_steps = 4 * SCHED_MAX_STEPS)
 
-/* ---- No more than there are Ps --------------------------------------------------------------- */
+/* ---- No more threads than Ps ----------------------------------------------------------------- */
 
 enum { SAMPLES_MIN = 40, N_ENDLESS = 5 };
 
@@ -240,7 +241,7 @@ static void endless(void *arg)
                 sim_work(MS / 2);
 }
 
-/* It loses its P while it blocks, and comes back for calls that need none. */
+/* It loses its P while it blocks, and then makes calls that need no P. */
 static void endless_lost(void *arg)
 {
         int v;
@@ -254,7 +255,7 @@ static void endless_lost(void *arg)
         }
 }
 
-/* Those in user code that are not held: the simulator has a CPU for each. */
+/* Threads in user code that are not stopped: the simulator has a CPU for each. */
 static uint32_t n_running(void)
 {
         uint32_t n = 0;
@@ -274,7 +275,7 @@ static void watcher(void *arg)
 
         (void)arg;
         foreign_begin();
-        w_os_sleep_until(w_os_now() + 300 * MS);        /* until everyone has lost its P once */
+        w_os_sleep_until(w_os_now() + 300 * MS);        /* until each M has lost its P once */
         for (; n < SAMPLES_MIN; n++) {
                 w_os_sleep_until(w_os_now() + 7 * MS);
                 w_lock(&w_sched.lock);
@@ -317,7 +318,7 @@ static void cap_main(void)
 SIM_SCENARIO(hogs_cap, "no more threads compute than there are Ps", cap_main,
              .max_steps = 10 * SCHED_MAX_STEPS)
 
-/* Each has a P of its own, which nobody wants, until there is only one. */
+/* Each goroutine has a P of its own, which is not needed, until there is only one P. */
 static void fewer_first(void *arg)
 {
         struct worker thread;
@@ -342,7 +343,7 @@ static void fewer_main(void)
         sched_run_well(&cfg, fewer_first);
 }
 
-SIM_SCENARIO(hogs_fewer, "nor if there are fewer Ps from now on", fewer_main,
+SIM_SCENARIO(hogs_fewer, "the same after the number of Ps was reduced", fewer_main,
              .max_steps = 10 * SCHED_MAX_STEPS)
 
 /* ---- Beside a queue that is never empty ------------------------------------------------------ */
@@ -363,18 +364,18 @@ static void compute_long(void *arg)
                 sim_work(MS / 2);
 }
 
-/* It gets Ps in its turn; without, it would go on by itself after a while. */
+/* It gets Ps in its turn; without a P it would go on by itself after a while. */
 static void busy_first(void *arg)
 {
         int64_t  ids[2];
-        uint32_t before = w_load_rlx(&w_sched.n_grants);
+        uint32_t before = w_load_rlx(&w_sched.preempt.n_grants);
 
         (void)arg;
         w_store_rlx(&is_over, 0);
         for (int i = 0; i < 2; i++)
                 ids[i] = sched_go(busy, NULL);
         sched_join(sched_go(compute_long, NULL));
-        SIM_CHECK(w_load_rlx(&w_sched.n_grants) != before, "nobody who was held got a P");
+        SIM_CHECK(w_load_rlx(&w_sched.preempt.n_grants) != before, "no preempted M got a P");
         w_store_rel(&is_over, 1);
         for (int i = 0; i < 2; i++)
                 sched_join(ids[i]);
@@ -387,7 +388,7 @@ static void busy_main(void)
         sched_run_well(&cfg, busy_first);
 }
 
-SIM_SCENARIO(hogs_busy, "who is held gets its turn though others are always ready", busy_main,
+SIM_SCENARIO(hogs_busy, "a preempted M gets its turn though others are always ready", busy_main,
              .max_steps = 10 * SCHED_MAX_STEPS)
 
 static void lost_first(void *arg)
@@ -404,14 +405,14 @@ static void lost_main(void)
         sched_run_well(&cfg, lost_first);
 }
 
-SIM_SCENARIO(hogs_lost, "nor do those that came back without one for a call that needs none",
+SIM_SCENARIO(hogs_lost, "no M that entered for a call that needs no P computes without one",
              lost_main, .max_steps = 10 * SCHED_MAX_STEPS)
 
 /* ---- Beside an idle P ------------------------------------------------------------------------ */
 
 enum { BESIDE_SAMPLES = 200, BESIDE_MAX = 8 };  /* half a millisecond each */
 
-/* Mostly without a P, which it loses while it blocks; and with none in use the monitor sleeps. */
+/* Mostly without a P, which it loses while it blocks. With no P in use the monitor sleeps. */
 static void compute_and_block(void *arg)
 {
         int v;
@@ -455,7 +456,7 @@ static void beside_watcher(void *arg)
                 w_lock(&w_sched.lock);
                 n_in_a_row = is_held_beside_idle_locked() ? n_in_a_row + 1 : 0;
                 w_unlock(&w_sched.lock);
-                SIM_CHECK(n_in_a_row < BESIDE_MAX, "somebody is held beside an idle P");
+                SIM_CHECK(n_in_a_row < BESIDE_MAX, "an M stays preempted beside an idle P");
         }
         w_store_rel(&is_over, 1);
 }
@@ -484,5 +485,5 @@ static void beside_main(void)
         sched_run_well(&cfg, beside_first);
 }
 
-SIM_SCENARIO(hogs_beside, "nobody is held beside an idle P", beside_main,
+SIM_SCENARIO(hogs_beside, "no M stays preempted beside an idle P", beside_main,
              .max_steps = 4 * SCHED_MAX_STEPS)

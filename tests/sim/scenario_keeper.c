@@ -1,10 +1,11 @@
-/* tests/sim/scenario_keeper.c - PROTOCOL timekeeper: timers are armed just when others look at
+/* tests/sim/scenario_keeper.c - PROTOCOL timekeeper: timers are armed just when other Ms read
  * them.
  *
  * timers_told: the timekeeper's time comes, or it is taken for other work, at the very moment at
- * which a later timer is armed. Who arms it relies on the timekeeper, who may have looked already.
- * timers_untold: an M arms a timer on g0, or on the stack of the next goroutine, and goes on with
- * one that computes for long; everyone else may have gone to sleep without a time.
+ * which a later timer is armed. The armer relies on the timekeeper, which may have read the
+ * timers already.
+ * timers_untold: an M arms a timer on g0, or on the stack of the next goroutine, and continues
+ * with a goroutine that computes for long; all other Ms may have gone to sleep without a time.
  * A timer that is due and waits for 10 ms with a P idle is an error (I10, checked at each step).
  *
  * test: seeds=quarter
@@ -18,7 +19,7 @@
 enum { LONG_NS = 13000000, ROUNDS = 4 };
 
 static struct {
-        int64_t      waiter;            /* the one whose deadline the timekeeper keeps */
+        int64_t      waiter;            /* the timekeeper wakes for its deadline */
         int64_t      at;                /* that deadline */
         weft_chan   *c;                 /* ends its wait before */
         w_atomic_u32 n_fired;
@@ -139,8 +140,8 @@ static void compute(void *arg)
         sim_work(LONG_NS);
 }
 
-/* Sleeps when somebody has just become ready here, who is then the next, or when its P has run for
- * so long that g0 decides who is next. */
+/* Sleeps when a goroutine has just become ready here, which then runs next; or when its P has run
+ * for so long that g0 picks the next goroutine. */
 static void napper(void *arg)
 {
         (void)arg;
@@ -194,5 +195,5 @@ static void untold_main(void)
         sched_run_well(NULL, untold_first);
 }
 
-SIM_SCENARIO(timers_untold, "an M arms a timer and goes on with somebody who computes for long",
+SIM_SCENARIO(timers_untold, "an M arms a timer and runs a goroutine that computes for long",
              untold_main, .max_steps = SCHED_MAX_STEPS)

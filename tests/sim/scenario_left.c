@@ -11,6 +11,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/run/run.h"
+#include "sched/sched.h"
 #include "sim/sched_world.h"
 
 #include <errno.h>      /* ESHUTDOWN */
@@ -93,7 +95,7 @@ static void run_and_go_on(const weft_config *cfg, void (*first)(void *), int n_m
         int n = sched_run(cfg, first);
 
         sim_cpus_are_scarce(0);
-        SIM_CHECK(n >= 0 && (uint32_t)n == n_left, "weft_run_with returned %d", n);
+        SIM_CHECK(n >= 0 && (uint32_t)n == n_left, "sched_run returned %d", n);
         for (; n_more > 0; n_more--) {
                 sched_run_well(cfg, next_first);
                 check_left();
@@ -117,7 +119,7 @@ static void away(void *arg)
                 case 0: weft_yield(); break;
                 case 1: (void)weft_sleep((int64_t)sim_random(1000)); break;
                 case 2: weft_block_begin(); sim_work(ns); weft_block_end(); break;
-                case 3: (void)weft_go(away, NULL); break;
+                case 3: (void)!weft_go(away, NULL); break;
                 default: (void)weft_count(); break;
                 }
         }
@@ -127,7 +129,7 @@ static void behind_first(void *arg)
 {
         (void)arg;
         for (int i = 0; i < N_AWAY; i++)
-                (void)weft_go(away, NULL);
+                (void)!weft_go(away, NULL);
         if (sim_random(2))
                 (void)weft_sleep((int64_t)sim_random(20) * MS);
         about_to_end();
@@ -177,7 +179,7 @@ static void inside_first(void *arg)
         chan = weft_chan_new(sizeof(int), 1);
         left_at = 0;
         for (int i = 0; i < N_AWAY; i++)
-                (void)weft_go(in_and_out, NULL);
+                (void)!weft_go(in_and_out, NULL);
         SIM_CHECK(weft_sleep(MS) == 0, "sleep");
         about_to_end();
         left_at = sim_now() + MS;
@@ -227,7 +229,7 @@ static void stopper_first(void *arg)
         (void)arg;
         left_at = 0;
         for (int i = 0; i < N_AWAY; i++)
-                (void)weft_go(i ? in_at_times : stop_then, NULL);
+                (void)!weft_go(i ? in_at_times : stop_then, NULL);
         SIM_CHECK(weft_sleep(MS) == 0, "sleep");
         about_to_end();
         sim_cpus_are_scarce(20 * MS);
@@ -261,7 +263,7 @@ static void struck_first(void *arg)
 {
         (void)arg;
         for (int i = 0; i < N_HELD; i++)
-                (void)weft_go(computes, NULL);
+                (void)!weft_go(computes, NULL);
         sim_cpus_are_scarce(2 * MS);
         SIM_CHECK(weft_sleep((int64_t)(20 + sim_random(30)) * MS) == 0, "sleep");
         about_to_end();
@@ -305,7 +307,7 @@ static void unborn_main(void)
                 sched_work_may_wait = true;
                 int n = sched_run(&cfg, unborn_first);
 
-                SIM_CHECK(n == 0, "weft_run_with returned %d", n);
+                SIM_CHECK(n == 0, "sched_run returned %d", n);
         }
 }
 
@@ -338,7 +340,7 @@ static void just_main(void)
         weft_config cfg = { .procs = 4, .shutdown_ms = 1 };
         int         n = sched_run(&cfg, just_first);
 
-        SIM_CHECK(n >= 0 && n <= N_AWAY, "weft_run_with returned %d", n);
+        SIM_CHECK(n >= 0 && n <= N_AWAY, "sched_run returned %d", n);
         sched_run_well(&cfg, next_first);
 }
 

@@ -45,10 +45,10 @@ static void end_round(void)
         tell(W_POLL_IN);
         worker_start(&teller, "teller", tell_end, NULL);
         sim_work(sim_random(1u << sim_random(7)));
-        SIM_CHECK(w_poll_first(&desc, W_POLL_IN, true) == W_POLL_TRY_WOKEN, "bytes are forgotten");
+        SIM_CHECK(w_edge_first(&desc, W_POLL_IN, true) == W_POLL_TRY_WOKEN, "bytes are forgotten");
         w_edge_drained(&desc, W_POLL_IN);
         worker_join(&teller);
-        SIM_CHECK(w_poll_first(&desc, W_POLL_IN, true) == W_POLL_TRY_WOKEN, "an end is forgotten");
+        SIM_CHECK(w_edge_first(&desc, W_POLL_IN, true) == W_POLL_TRY_WOKEN, "an end is forgotten");
 }
 
 static void ends_main(void)

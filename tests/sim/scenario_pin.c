@@ -2,14 +2,15 @@
  * nothing else.
  *
  * Goroutines lock and unlock their threads at any moment and do everything that goroutines do:
- * wait, yield, sleep, spawn, stop the world, go out into regions; Ps are taken from them; some end
- * locked, and half of the runs end while they are at it. Each looks, whenever it has been away,
- * whether it is where it must be.
+ * wait, yield, sleep, spawn, stop the world, enter regions; Ps are taken from them; some end
+ * locked, and half of the runs end meanwhile. Each goroutine checks after each wait that it is on
+ * the thread where it must be.
  *
  * test: seeds=quarter
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/sched.h"
 #include "sim/ways_out.h"
 
 #include <errno.h>      /* EAGAIN and others */
@@ -152,7 +153,7 @@ static void first(void *arg)
         bool      locked = sim_random(2);
 
         if (locked)
-                weft_lock_thread();
+                weft_thread_lock();
         start();
         short_while(arg);
         if (sim_random(8) == 0)
@@ -164,7 +165,7 @@ static void first(void *arg)
                 SIM_CHECK(!locked || w_m() == mp, "goroutine 1 has left m0");
         }
         if (locked && sim_random(2))
-                weft_unlock_thread();
+                weft_thread_unlock();
         SIM_CHECK(weft_check() == 0, "check");
 }
 
@@ -186,7 +187,7 @@ static void first_with_taker(void *arg)
         bool          locked = sim_random(2);
 
         if (locked)
-                weft_lock_thread();
+                weft_thread_lock();
         worker_start(&thread, "taker", taker, NULL);
         start();
         for (int i = 0; i < N_WORKERS; i++)
@@ -218,19 +219,19 @@ static void scarce_main(void)
         int rc = sched_run(&cfg, first);
 
         SIM_CHECK(rc == 0 || rc == -EAGAIN || rc == -ENOMEM || rc == -EBUSY,
-                  "weft_run_with returned %d", rc);
+                  "sched_run returned %d", rc);
 }
 
 SIM_SCENARIO(pin_scarce, "the same where threads are refused now and then", scarce_main,
              .calls_fail = true, .max_steps = 2 * SCHED_MAX_STEPS)
 
-/* ---- Somebody else is to create a thread ----------------------------------------------------- */
+/* ---- Another thread must create a thread ----------------------------------------------------- */
 
 enum { COMPUTE_NS = 60000000, RUN_WITHIN_NS = 5000000 };
 
 static w_atomic_u32 has_run;
 
-/* Its M computes on without it, and nobody needs it. */
+/* Takes a P. Its M continues to compute without it, and no other M needs it. */
 static void take_one_of(uint32_t i)
 {
         sched_take(1u << i);
@@ -248,7 +249,8 @@ static void note_run(void *arg)
         w_store_rel(&has_run, 1);
 }
 
-/* The monitor rests for long by now, and nobody sleeps who could run it: it must be woken. */
+/* The monitor pauses for long by now, and no M sleeps that could run the goroutine: the monitor
+ * must be woken. */
 static void spawner(void *arg)
 {
         (void)arg;
@@ -284,14 +286,14 @@ static void ask_main(void)
         sched_run_well(&cfg, ask_first);
 }
 
-SIM_SCENARIO(pin_ask, "the monitor creates a thread for one who may not", ask_main,
+SIM_SCENARIO(pin_ask, "the monitor creates a thread for a tainted thread", ask_main,
              .max_steps = SCHED_MAX_STEPS)
 
 /* ---- The request is dropped ------------------------------------------------------------------ */
 
 enum { N_TURNS = 6 };
 
-/* Its child waits in the queue of its P, and it gives nobody a turn. */
+/* Its child waits in the queue of its P, and it does not yield. */
 static void keep_a_child(void *arg)
 {
         (void)arg;
@@ -299,7 +301,7 @@ static void keep_a_child(void *arg)
         sim_work(COMPUTE_NS);
 }
 
-/* The child goes first and yields to it: for a moment both are in nobody's queue. */
+/* The child runs first and yields to it: for a moment neither is in a queue. */
 static void keep_one_that_yields(void *arg)
 {
         weft_attr attr = { .flags = WEFT_CHILD_FIRST };
@@ -309,7 +311,7 @@ static void keep_one_that_yields(void *arg)
         sim_work(COMPUTE_NS);
 }
 
-/* Who takes the other P wants a looker for the child, and may not create a thread for it. */
+/* The thread that takes the other P needs a spinner for the child, and must not create a thread. */
 static void ask_often(void *arg)
 {
         (void)arg;
@@ -335,8 +337,8 @@ static void have_turns(void *arg)
         }
 }
 
-/* Goroutine 1 has its P back before the monitor comes to it, and gives it up soon: I10. With three
- * Ps and more some have nothing to do, and are not admitted to look for something. */
+/* Goroutine 1 has its P back before the monitor acts, and releases it soon: I10. With three Ps and
+ * more some Ms have nothing to do, and are not allowed to spin. */
 static void have_turns_beside(void (*fn)(void *))
 {
         struct worker thread;
@@ -380,5 +382,5 @@ static void yielded_main(void)
         sched_run_well(&cfg, yielded_first);
 }
 
-SIM_SCENARIO(pin_yielded, "who has yielded beside a P that is handed on is found",
+SIM_SCENARIO(pin_yielded, "a goroutine that has yielded is found while a P is handed off",
              yielded_main, .max_steps = SCHED_MAX_STEPS)

@@ -48,7 +48,7 @@ static void next_main(void)
         pipe_next(sim_pipe);
 }
 
-SIM_SCENARIO(poll_next, "news comes as who is first in line gives up", next_main,
+SIM_SCENARIO(poll_next, "an event comes as the first waiter gives up", next_main,
              .max_steps = SCHED_MAX_STEPS)
 
 /* ---- The thread in the poller is wanted ------------------------------------------------------ */
@@ -62,7 +62,7 @@ static void nap(void *arg)
         }
 }
 
-/* Timers, and work from outside, while nothing happens on the only descriptor. */
+/* Timers, and work from other threads, while nothing happens on the only descriptor. */
 static void wanted_first(void *arg)
 {
         struct line l = { .n = 1 };
@@ -94,13 +94,13 @@ static void wanted_main(void)
         sched_work_may_wait = true;
         int rc = sched_run(&cfg, wanted_first);
 
-        SIM_CHECK(rc == 0, "weft_run_with returned %d", rc);
+        SIM_CHECK(rc == 0, "sched_run returned %d", rc);
 }
 
-SIM_SCENARIO(poll_wanted, "timers and work while somebody waits in the poller", wanted_main,
+SIM_SCENARIO(poll_wanted, "timers and work while an M waits in the poller", wanted_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* ---- Who reads computes for long ------------------------------------------------------------- */
+/* ---- A reader computes for long -------------------------------------------------------------- */
 
 enum { LONG_NS = 13000000 };
 
@@ -157,7 +157,7 @@ static void time_main(void)
         run_beside(time_first);
 }
 
-SIM_SCENARIO(poll_time, "timers go off although who kept the time has something to do", time_main,
+SIM_SCENARIO(poll_time, "timers fire although the timekeeper got work", time_main,
              .max_steps = SCHED_MAX_STEPS)
 
 static void sleep_long(void *arg)
@@ -166,7 +166,7 @@ static void sleep_long(void *arg)
         SIM_CHECK(weft_sleep(2 * LONG_NS + sim_random(4 * LONG_NS)) == 0, "sleep");
 }
 
-/* Nobody is told at once of timers that are far away: the monitor is in time for them. */
+/* No M is woken at once for timers that are far away: the monitor is in time for them. */
 static void far_first(void *arg)
 {
         (void)arg;
@@ -178,7 +178,7 @@ static void far_main(void)
         run_beside(far_first);
 }
 
-SIM_SCENARIO(poll_far, "timers that are far away, although who kept the time computes", far_main,
+SIM_SCENARIO(poll_far, "timers that are far away, although the timekeeper computes", far_main,
              .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Goroutine 1 waits first of all ---------------------------------------------------------- */
@@ -207,7 +207,7 @@ static void first_main(void)
 SIM_SCENARIO(poll_first, "goroutine 1 is the first to wait, and the only one", first_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* ---- Nobody but threads ---------------------------------------------------------------------- */
+/* ---- Foreign threads only -------------------------------------------------------------------- */
 
 static int64_t sleeper;
 
@@ -291,5 +291,5 @@ static void end_main(void)
         (void)w_os_fd_close(never[1]);
 }
 
-SIM_SCENARIO(poll_end, "runs end while everybody waits for a descriptor", end_main,
+SIM_SCENARIO(poll_end, "runs end while all goroutines wait for a descriptor", end_main,
              .max_steps = SCHED_MAX_STEPS)

@@ -1,6 +1,6 @@
 /* tests/sim/scenario_poll_busy.c - PROTOCOL netpoll: with no P idle and more goroutines that yield
- * than a ring holds, so that some always wait in the global queue, descriptors are looked at all
- * the same, and sooner than by the monitor.
+ * than a ring holds, so that some always wait in the global queue, descriptors are polled
+ * nevertheless, and sooner than by the monitor.
  *
  * test: seeds=quarter
  *
@@ -13,7 +13,7 @@
 enum {
         N_YIELDERS = W_RUNQ_CAP + W_RUNQ_HALF,
         LONG_NS = 1000000,              /* of work, before */
-        SHORT_NS = 10000,               /* and after: 61 take less time than passes between looks */
+        SHORT_NS = 10000,               /* and after: 61 take less time than is between two polls */
         QUIET_NS = 25000000,            /* the monitor has nothing to do and rests for longer */
 };
 
@@ -46,7 +46,7 @@ static void busy_first(void *arg)
         int64_t       ids[N_YIELDERS];
 
         (void)arg;
-        w_store_rlx(&done, 0);                                    /* own word: nobody runs yet */
+        w_store_rlx(&done, 0);                                    /* own word: no thread runs yet */
         sim_pipe(fds);
         for (int i = 0; i < N_YIELDERS; i++)
                 ids[i] = sched_go(yield_until_done, NULL);
@@ -67,5 +67,5 @@ static void busy_main(void)
         sched_run_well(&cfg, busy_first);
 }
 
-SIM_SCENARIO(poll_busy, "somebody always waits in the global queue", busy_main,
+SIM_SCENARIO(poll_busy, "goroutines always wait in the global queue", busy_main,
              .max_steps = SCHED_MAX_STEPS)

@@ -50,8 +50,8 @@ static void read_until_closed(void *arg)
         SIM_CHECK(weft_read(*(int *)arg, &c, 1) == -EBADF, "read");
 }
 
-/* One goroutine is in close(2), the one that was told to or who has read meanwhile, and this one
- * goes on. */
+/* One goroutine is in close(2): the closer, or the reader that was the last user. This goroutine
+ * continues. */
 static void linger_first(void *arg)
 {
         int64_t began = sim_now();
@@ -132,8 +132,8 @@ static void read_tag(int fd, unsigned char tag)
         SIM_CHECK(waits <= 1, "woken %lu times for one byte", (unsigned long)waits);
 }
 
-/* A pipe that nobody told weft about goes, and another one comes under its numbers; now and then
- * another number still leads to the old one, and something happens there. */
+/* A pipe is closed without weft, and another pipe gets its numbers. Now and then another number
+ * still refers to the old pipe, and an event happens there. */
 static void reuse_round(unsigned char tag)
 {
         struct tagged old, now = { .tag = tag };
@@ -166,8 +166,8 @@ static void reuse_main(void)
 SIM_SCENARIO(poll_reuse, "other code closes a number and opens it again", reuse_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* Who waits for a file that other code has closed learns of it when somebody waits for the new
- * one. */
+/* A waiter for a file that other code has closed is told when another goroutine waits for the new
+ * file. */
 static void gone_first(void *arg)
 {
         struct tagged old, now = { .tag = 7 };
@@ -182,7 +182,7 @@ static void gone_first(void *arg)
         (void)w_os_fd_close(old.fds[0]);
         sim_pipe(now.fds);
         SIM_CHECK(now.fds[0] == old.fds[0], "the number is not used again");
-        SIM_CHECK(weft_wait_fd(now.fds[1], W_POLL_OUT) == W_POLL_OUT, "wait_fd");
+        SIM_CHECK(weft_fd_wait(now.fds[1], W_POLL_OUT) == W_POLL_OUT, "wait_fd");
         int64_t id = sched_go(write_late, &now);
         ssize_t got = weft_read(now.fds[0], &c, 1);
 
@@ -192,7 +192,7 @@ static void gone_first(void *arg)
                 weft_scope s;
 
                 SIM_CHECK(weft_scope_open(&s, 20000) == 0, "open");
-                SIM_CHECK(weft_wait_fd(now.fds[0], W_POLL_IN) == -ETIMEDOUT, "wait_fd");
+                SIM_CHECK(weft_fd_wait(now.fds[0], W_POLL_IN) == -ETIMEDOUT, "wait_fd");
                 SIM_CHECK(weft_scope_close(&s) == 0, "close");
         }
         sched_join(gone);
@@ -206,5 +206,5 @@ static void gone_main(void)
         sched_run_well(NULL, gone_first);
 }
 
-SIM_SCENARIO(poll_gone, "somebody waits for a file that other code has closed", gone_main,
+SIM_SCENARIO(poll_gone, "a goroutine waits for a file that other code has closed", gone_main,
              .max_steps = SCHED_MAX_STEPS)

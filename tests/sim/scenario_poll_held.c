@@ -53,7 +53,7 @@ static void next_main(void)
         pipe_next(waiting_pipe);
 }
 
-SIM_SCENARIO(poll_held_next, "news of a pipe that waits comes as who is first in line gives up",
+SIM_SCENARIO(poll_held_next, "an event on a pipe that waits comes as the first waiter gives up",
              next_main, .max_steps = SCHED_MAX_STEPS)
 
 static void close_main(void)
@@ -122,7 +122,7 @@ static void read_one(void *arg)
         SIM_CHECK(weft_read(shared[0], &c, 1) == 1, "read");
 }
 
-/* What one reads the other sees all the while: it sleeps until there is something for it. */
+/* The second reader sees the byte that the first reads: it sleeps until there is one for it. */
 static void slow_first(void *arg)
 {
         uint64_t before = n_parks();
@@ -149,5 +149,5 @@ static void slow_main(void)
         sched_run_well(NULL, slow_first);
 }
 
-SIM_SCENARIO(poll_held_slow, "who waits for a call that takes its time sleeps", slow_main,
+SIM_SCENARIO(poll_held_slow, "a waiter sleeps while a call takes long", slow_main,
              .max_steps = SCHED_MAX_STEPS)

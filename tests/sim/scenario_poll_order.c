@@ -1,5 +1,5 @@
-/* tests/sim/scenario_poll_order.c - PROTOCOL poll and PROTOCOL poll-edge: who has waited longest is
- * served first, and who was woken in vain is still the first.
+/* tests/sim/scenario_poll_order.c - PROTOCOL poll and PROTOCOL poll-edge: the oldest waiter is
+ * served first, and a waiter that was woken in vain is still the first.
  *
  * test: seeds=quarter
  *
@@ -38,7 +38,8 @@ static void await_in_line(uint32_t n)
                 nap();
 }
 
-/* Until somebody is woken by it who is slower than this one. */
+/* Writes bytes and takes them back, so that readers may be woken in vain. Ends early if a reader is
+ * faster. */
 static void steal_some(void)
 {
         for (uint32_t n = sim_random(3); n > 0; n--) {
@@ -109,6 +110,6 @@ static void own_order_main(void)
         sched_run_well(&cfg, own_order_first);
 }
 
-/* Told of one byte twice, two are woken for it, and which of them is quicker is up to the Ps. */
-SIM_SCENARIO(poll_own_order, "readers of one pipe of weft's are served in order", own_order_main,
+/* An event that is reported twice for one byte wakes two readers; the Ps decide which is first. */
+SIM_SCENARIO(poll_own_order, "readers of weft's own pipe are served in order", own_order_main,
              .no_spurious = true, .max_steps = SCHED_MAX_STEPS)

@@ -33,7 +33,7 @@ static void share_main(void)
         pipe_share(own_pipe);
 }
 
-SIM_SCENARIO(poll_own_share, "several read one pipe of weft's, one wants to know", share_main,
+SIM_SCENARIO(poll_own_share, "several read one of weft's own pipes, one polls it", share_main,
              .max_steps = SCHED_MAX_STEPS)
 
 static void hurry_main(void)
@@ -49,12 +49,12 @@ static void next_main(void)
         pipe_next(own_pipe);
 }
 
-SIM_SCENARIO(poll_own_next, "news of weft's pipe comes as who is first in line gives up", next_main,
+SIM_SCENARIO(poll_own_next, "an event on weft's pipe comes as the first waiter gives up", next_main,
              .max_steps = SCHED_MAX_STEPS)
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-/* The end is told while the news of the bytes is not taken up yet, and just as it is. */
+/* The end is reported while the event of the bytes is not consumed yet, and just as it is. */
 static void write_and_go(void *arg)
 {
         struct line *l = arg;
@@ -91,8 +91,8 @@ SIM_SCENARIO(poll_own_ends, "bytes and their end are told one after the other", 
 
 /* ---- Many at one end ------------------------------------------------------------------------- */
 
-/* Each byte but the last is written only once all before it have been read: nobody else will wake a
- * reader that was forgotten. One who reads alone is not helped by another that comes to try. */
+/* Each byte but the last is written only once all before it have been read: nothing else will wake
+ * a reader that was forgotten. A single reader is not helped by a second reader that tries. */
 static void pairs_first(void *arg)
 {
         struct line l = { 0 };
@@ -119,7 +119,7 @@ static void pairs_main(void)
         sched_run_well(NULL, pairs_first);
 }
 
-SIM_SCENARIO(poll_own_pair, "one reads, or two in turn: alone, in line, alone again", pairs_main,
+SIM_SCENARIO(poll_own_pair, "one reader, or two in turn: alone, queued, alone again", pairs_main,
              .max_steps = SCHED_MAX_STEPS)
 
 static int shared[2];
@@ -131,7 +131,7 @@ static void write_five(void *arg)
                 sent += write_some(shared[1], sent, N_WRITTEN);
 }
 
-/* Room is told of once, to the first of those who wait for it. */
+/* Room is reported once, to the first writer that waits for it. */
 static void writers_first(void *arg)
 {
         int64_t       ids[N_WRITERS];
@@ -160,7 +160,7 @@ static void writers_main(void)
         sched_run_well(NULL, writers_first);
 }
 
-SIM_SCENARIO(poll_own_writers, "several write to one pipe of weft's", writers_main,
+SIM_SCENARIO(poll_own_writers, "several write to one of weft's own pipes", writers_main,
              .max_steps = SCHED_MAX_STEPS)
 
 static void expect_broken(void *arg)
@@ -174,7 +174,7 @@ static void expect_broken(void *arg)
         SIM_CHECK(done == -EPIPE, "write: %ld", (long)done);
 }
 
-/* Nobody will ever read what they write, and there is no room. */
+/* No goroutine will ever read what they write, and there is no room. */
 static void broken_first(void *arg)
 {
         int64_t ids[2];

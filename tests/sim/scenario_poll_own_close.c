@@ -35,7 +35,7 @@ static void refused_main(void)
 SIM_SCENARIO(poll_own_refused, "the poller refuses to watch", refused_main, .calls_fail = true,
              .max_steps = SCHED_MAX_STEPS)
 
-/* ---- Whose a number is ----------------------------------------------------------------------- */
+/* ---- The owner of a number ------------------------------------------------------------------- */
 
 static void read_well(void *arg)
 {
@@ -46,8 +46,8 @@ static void read_well(void *arg)
         SIM_CHECK(got == 1 && c == r->tag, "read: %ld, byte %u in round %u", (long)got, c, r->tag);
 }
 
-/* A number of weft's that comes to lead to a pipe that weft does not know, and back. Once closed,
- * an end that somebody holds open under another number has nothing to say any more. */
+/* A number that weft made comes to refer to a pipe that weft does not know, and back. Once closed,
+ * an end that is still open under another number has no effect any more. */
 static void reuse_round(unsigned char tag)
 {
         struct reader r = { .tag = tag };
@@ -126,5 +126,5 @@ static void gone_main(void)
         sched_run_well(NULL, gone_first);
 }
 
-SIM_SCENARIO(poll_own_gone, "other code closes a pipe of weft's while somebody waits", gone_main,
+SIM_SCENARIO(poll_own_gone, "other code closes weft's own pipe while a goroutine waits", gone_main,
              .max_steps = SCHED_MAX_STEPS)

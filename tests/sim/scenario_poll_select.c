@@ -1,6 +1,6 @@
-/* tests/sim/scenario_poll_select.c - PROTOCOL select on descriptors: against news, closes,
- * channels, deadlines, and others who read. All of it on pipes that others have made, and on weft's
- * own, of which the poller is told once.
+/* tests/sim/scenario_poll_select.c - PROTOCOL select on descriptors: against events, closes,
+ * channels, deadlines, and other readers. All on pipes that other code has made, and on weft's own
+ * pipes, of which the poller is told once.
  *
  * test: seeds=quarter
  *
@@ -52,7 +52,7 @@ static void feed_chan(void *arg)
         SIM_CHECK(weft_chan_close(all.chan) == 0, "close");
 }
 
-/* Somebody else may have read it by now. False: the end. */
+/* Another goroutine may have read the byte by now. False: the end. */
 static bool read_one(int fd)
 {
         weft_scope    s;
@@ -169,8 +169,9 @@ static void select_once(void *arg)
         s->result = cs[i].result;
 }
 
-/* Old and new have the same number; something happens on the new one at once. Or never, if those
- * who select may have been told of what somebody else has taken: they are not to wait for it. */
+/* Old and new have the same number; an event happens on the new one at once. Or never, if the
+ * selectors may have been told of a byte that another reader has taken: they must not
+ * wait for it. */
 static void close_round(struct selector *selectors)
 {
         int           fds[2], now[2];
@@ -269,7 +270,7 @@ static void refused_main(void)
         run_refused(sim_pipe);
 }
 
-SIM_SCENARIO(poll_select_refused, "a select whose descriptors cannot be waited for", refused_main,
+SIM_SCENARIO(poll_select_refused, "a select on descriptors that cannot be waited for", refused_main,
              .calls_fail = true, .max_steps = SCHED_MAX_STEPS)
 
 static void own_refused_main(void)

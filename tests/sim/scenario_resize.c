@@ -368,7 +368,7 @@ static void scarce_main(void)
         int rc = sched_run(&cfg, scarce_first);
 
         SIM_CHECK(rc == 0 || rc == -EAGAIN || rc == -ENOMEM || rc == -EBUSY,
-                  "weft_run_with returned %d", rc);
+                  "sched_run returned %d", rc);
 }
 
 SIM_SCENARIO(resize_scarce, "memory for more Ps is refused, and for their timers", scarce_main,

@@ -73,7 +73,7 @@ static void parent(void *arg)
 {
         (void)arg;
         for (uint32_t i = 0; i < N_SHORT; i++) {
-                (void)weft_go(nothing, NULL);
+                (void)!weft_go(nothing, NULL);
                 for (uint32_t n = sim_random(1u << sim_random(10)); n > 0; n--)
                         (void)w_load_rlx(&clock_hand);  /* a step, and no wait */
         }
@@ -83,7 +83,7 @@ static void parent(void *arg)
 static void count_first(void *arg)
 {
         (void)arg;
-        (void)weft_go(parent, NULL);
+        (void)!weft_go(parent, NULL);
         weft_exit();
 }
 
@@ -102,7 +102,7 @@ SIM_SCENARIO(sched_exit_count, "goroutines come and go while the live ones are c
 static void together_first(void *arg)
 {
         (void)arg;
-        (void)weft_go(nothing, NULL);
+        (void)!weft_go(nothing, NULL);
         sim_work(sim_random(1u << (4 + sim_random(8))));
         weft_exit();
 }

@@ -15,18 +15,18 @@ enum { N_RINGS = 2, RING = 3, ROUNDS = 4, N_GIVERS = 3, GIVES = 4 };
 
 /* ---- A baton --------------------------------------------------------------------------------- */
 
-struct timer_call {
+struct ring {
         int64_t  ids[RING];
         uint32_t at;                    /* plain: handed over by the tokens */
 };
 
-struct waitq_entry {
-        struct timer_call *ring;
+struct runner {
+        struct ring *ring;
         uint32_t     index;
 };
 
-static struct timer_call  rings[N_RINGS];
-static struct waitq_entry places[N_RINGS][RING];
+static struct ring   rings[N_RINGS];
+static struct runner runners[N_RINGS][RING];
 
 static void unpark(int64_t id)
 {
@@ -37,8 +37,8 @@ static void unpark(int64_t id)
 
 static void runner(void *arg)
 {
-        struct waitq_entry *me = arg;
-        struct timer_call  *ring = me->ring;
+        struct runner *me = arg;
+        struct ring   *ring = me->ring;
 
         for (uint32_t round = 0; round < ROUNDS; round++) {
                 weft_park();
@@ -56,8 +56,8 @@ static void start_ring(uint32_t r)
 {
         rings[r].at = 0;
         for (uint32_t i = 0; i < RING; i++) {
-                places[r][i] = (struct waitq_entry){ &rings[r], i };
-                rings[r].ids[i] = sched_go(runner, &places[r][i]);
+                runners[r][i] = (struct runner){ &rings[r], i };
+                rings[r].ids[i] = sched_go(runner, &runners[r][i]);
         }
         unpark(rings[r].ids[0]);
 }

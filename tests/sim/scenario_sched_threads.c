@@ -1,13 +1,15 @@
 /* tests/sim/scenario_sched_threads.c - PROTOCOL threads: started, failing to start, unused, ended.
  *
- * Bursts of work with pauses longer than an idle thread's patience between them, stops of the world
+ * Bursts of work with pauses between them, after which idle threads end; stops of the world
  * that need a thread for each P at once, and in some seeds a system without threads or memory to
- * spare. A run that cannot start says so; one that has started comes to its end.
+ * spare. A run that cannot start reports that; a run that has started comes to its end.
  *
  * test: seeds=quarter
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/sched.h"
+#include "sched/thread/thread.h"
 #include "sim/sched_world.h"
 
 #include <errno.h>      /* ENOMEM and others */
@@ -79,7 +81,7 @@ static void first(void *arg)
                 run_burst();
                 pause_between();
         }
-        SIM_CHECK(w_sched.n_m >= 1 && w_sched.n_m <= w_sched.n_started + 1, "%u threads",
+        SIM_CHECK(w_sched.n_m >= 1 && w_sched.n_m <= w_sched.threads.n_started + 1, "%u threads",
                   w_sched.n_m);
 }
 
@@ -103,28 +105,28 @@ static void scarce_main(void)
         int rc = sched_run(&cfg, first);
 
         SIM_CHECK(rc == 0 || rc == -EAGAIN || rc == -ENOMEM || rc == -EBUSY,
-                  "weft_run_with returned %d", rc);
-        SIM_CHECK(rc == 0 || n_done == 0, "goroutines ran, and weft_run_with returned %d", rc);
+                  "sched_run returned %d", rc);
+        SIM_CHECK(rc == 0 || n_done == 0, "goroutines ran, and sched_run returned %d", rc);
 }
 
 SIM_SCENARIO(sched_scarce, "threads and memory are refused now and then", scarce_main,
              .calls_fail = true, .max_steps = SCHED_MAX_STEPS)
 
-/* ---- m0 in need ------------------------------------------------------------------------------ */
+/* ---- m0 without other threads ---------------------------------------------------------------- */
 
 enum { TWO_PAUSES_NS = 2000000, OFTEN_ENOUGH_NS = 30000000 };
 
 static w_atomic_u32 go_on;
 
-/* Where no thread is to be had for its P m0 sees to the others, and the monitor need not go on
- * trying; unless it is m0 that is blocked. */
+/* If no thread is available for its P, m0 runs the other goroutines, and the monitor need not try
+ * again; unless m0 itself is blocked. */
 static void blocked(void *arg)
 {
         (void)arg;
         weft_block_begin();
-        while (!w_load_acq(&go_on) && w_sched.retry_pause < OFTEN_ENOUGH_NS) {
+        while (!w_load_acq(&go_on) && w_sched.sysmon.retry_pause < OFTEN_ENOUGH_NS) {
                 w_os_sleep_until(w_os_now() + 50000);
-                SIM_CHECK(w_m()->is_main || w_sched.retry_pause <= TWO_PAUSES_NS,
+                SIM_CHECK(w_m()->is_main || w_sched.sysmon.retry_pause <= TWO_PAUSES_NS,
                           "m0 does not help");
         }
         weft_block_end();
@@ -156,8 +158,8 @@ static void need_main(void)
         int rc = sched_run(&cfg, need_first);
 
         SIM_CHECK(rc == 0 || rc == -EAGAIN || rc == -ENOMEM || rc == -EBUSY,
-                  "weft_run_with returned %d", rc);
+                  "sched_run returned %d", rc);
 }
 
-SIM_SCENARIO(sched_need, "m0 serves where no other thread is to be had", need_main,
+SIM_SCENARIO(sched_need, "m0 runs all goroutines if no other thread is available", need_main,
              .calls_fail = true, .max_steps = SCHED_MAX_STEPS)

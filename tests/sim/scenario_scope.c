@@ -223,7 +223,7 @@ static int open_below(void *arg)
         for (int i = 0; i < 2; i++) {
                 open_scope(&s, WEFT_FOREVER);
                 if (sim_random(2))
-                        (void)weft_scope_go(&s, die_of_either, NULL);
+                        (void)!weft_scope_go(&s, die_of_either, NULL);
                 int rc = weft_park();
 
                 check_struck(rc);
@@ -239,12 +239,12 @@ static void race_first(void *arg)
         (void)arg;
         for (int i = 0; i < N_ROUNDS; i++) {
                 open_scope(&world.scope, sim_random(4) ? 1000 + sim_random(3000) : WEFT_FOREVER);
-                (void)weft_scope_go(&world.scope, die_of_either, NULL);
-                (void)weft_scope_go(&world.scope, open_below, NULL);
-                (void)weft_scope_go(&world.scope, cancel_inside, NULL);
+                (void)!weft_scope_go(&world.scope, die_of_either, NULL);
+                (void)!weft_scope_go(&world.scope, open_below, NULL);
+                (void)!weft_scope_go(&world.scope, cancel_inside, NULL);
                 if (sim_random(2))
                         check_struck(weft_park());
-                (void)weft_scope_go(&world.scope, open_below, NULL);
+                (void)!weft_scope_go(&world.scope, open_below, NULL);
                 SIM_CHECK(weft_scope_close(&world.scope) == 0, "a child failed");
                 ruin(&world.scope);
                 weft_yield();

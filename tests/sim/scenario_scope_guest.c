@@ -107,7 +107,7 @@ static void cancel_foreign(void *arg)
 static void start_children(void)
 {
         for (uint32_t i = sim_random(3); i > 0; i--)
-                (void)weft_scope_go(sim_random(2) ? &guest.outer : &guest.inner, die_in_scope,
+                (void)!weft_scope_go(sim_random(2) ? &guest.outer : &guest.inner, die_in_scope,
                                     NULL);
         if (guest.how == INSIDE)
                 SIM_CHECK(weft_scope_go(&guest.outer, cancel_inside, NULL) > 0, "no canceller");

@@ -192,7 +192,7 @@ static void scarce_main(void)
         sched_work_may_wait = true;
         int rc = sched_run(NULL, scarce_first);
 
-        SIM_CHECK(rc <= 0, "weft_run_with returned %d", rc);
+        SIM_CHECK(rc <= 0, "sched_run returned %d", rc);
 }
 
 SIM_SCENARIO(signal_scarce, "handlers, threads and memory are refused", scarce_main,

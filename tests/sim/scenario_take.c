@@ -1,16 +1,17 @@
-/* tests/sim/scenario_take.c - PROTOCOL take: a P has one owner, and who lost it goes on.
+/* tests/sim/scenario_take.c - PROTOCOL take: a P has one owner, and an M that lost its P goes on.
  *
- * A taker asks for Ps at any moment and hands on what it gets, much more often than the monitor
- * would. Meanwhile goroutines enter and leave weft by every kind of call: those that need no P,
- * those that wait, those that need one to go on. If two Ms ever work with one P, goroutines get
- * lost or run twice, and the checks of sched_world.h see it; work must not wait while a P is idle
- * (I10).
+ * A taker asks for Ps at any moment and hands off the Ps that it gets, much more often than the
+ * monitor would. Meanwhile goroutines enter and leave weft by every kind of call: calls that need
+ * no P, calls that wait, calls that need a P to go on. If two Ms ever work with one P, goroutines
+ * get lost or run twice, and the checks of sched_world.h see it; work must not wait while a P is
+ * idle (I10).
  *
  * test: seeds=quarter
  *
  * SPDX-License-Identifier: MIT
  */
 #include "sched/preempt/take.h"
+#include "sched/sched.h"
 #include "sim/sched_world.h"
 
 #include <errno.h>      /* EPIPE */
@@ -80,7 +81,7 @@ static void taker(void *arg)
         }
 }
 
-/* ---- Those from whom it takes ---------------------------------------------------------------- */
+/* ---- The other parties ----------------------------------------------------------------------- */
 
 static void brief(void *arg)
 {
@@ -193,10 +194,10 @@ static void take_main(void)
         sched_run_well(&cfg, first);
 }
 
-SIM_SCENARIO(take_any, "Ps are taken from whoever is outside; who lost one goes on", take_main,
+SIM_SCENARIO(take_any, "Ps are taken from Ms in user code; an M that lost its P goes on", take_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* ---- Where there is no membarrier ------------------------------------------------------------ */
+/* ---- Without membarrier ---------------------------------------------------------------------- */
 
 static void fenced_first(void *arg)
 {
@@ -211,8 +212,8 @@ static void fenced_main(void)
         sched_run_well(&cfg, fenced_first);
 }
 
-/* The first call of a run that may fail is the one that asks for it. */
-SIM_SCENARIO(take_fenced, "the same where every entry has to pass a fence", fenced_main,
+/* The first call of a run that may fail is the one that asks for membarrier. */
+SIM_SCENARIO(take_fenced, "the same where every entry must pass a fence", fenced_main,
              .max_steps = SCHED_MAX_STEPS, .fail_at = 1)
 
 /* ---- How long it takes ----------------------------------------------------------------------- */
@@ -224,26 +225,26 @@ enum {
         GO_ON_AT_MOST_NS = 60000000,
 };
 
-static void hog(void *arg)
+static void compute_on(void *arg)
 {
         (void)arg;
         sim_work(COMPUTES_NS);
 }
 
-static void hog_in_region(void *arg)
+static void compute_in_region(void *arg)
 {
         weft_block_begin();
-        hog(arg);
+        compute_on(arg);
         weft_block_end();
 }
 
-static void hog_in_call(void *arg)
+static void compute_in_call(void *arg)
 {
-        (void)weft_blocking(hog, arg);
+        (void)weft_blocking(compute_on, arg);
 }
 
-/* At a new place whenever the monitor looks. */
-static void hog_in_short_regions(void *arg)
+/* In a new epoch at each sample of the monitor. */
+static void compute_in_short_regions(void *arg)
 {
         enum { LONG = 1000000 };
 
@@ -255,10 +256,10 @@ static void hog_in_short_regions(void *arg)
         }
 }
 
-static uint32_t start_hogs(int64_t ids[])
+static uint32_t start_computing(int64_t ids[])
 {
-        static void (*const kinds[])(void *) = { hog, hog_in_region, hog_in_call,
-                                                 hog_in_short_regions };
+        static void (*const kinds[])(void *) = { compute_on, compute_in_region, compute_in_call,
+                                                 compute_in_short_regions };
         uint32_t n = 1 + sim_random(HOGS_MAX);
 
         for (uint32_t i = 0; i < n; i++)
@@ -269,7 +270,7 @@ static uint32_t start_hogs(int64_t ids[])
 static void stop_first(void *arg)
 {
         int64_t  ids[HOGS_MAX];
-        uint32_t n = start_hogs(ids);
+        uint32_t n = start_computing(ids);
 
         (void)arg;
         for (int i = 0; i < 3; i++) {
@@ -291,11 +292,11 @@ static void stop_main(void)
         sched_run_well(&cfg, stop_first);
 }
 
-SIM_SCENARIO(take_stop, "the world stops although somebody computes", stop_main,
+SIM_SCENARIO(take_stop, "the world stops although a goroutine computes", stop_main,
              .max_steps = 8 * SCHED_MAX_STEPS)
 
-/* Everyone who yields has its turn although more compute than there are Ps: the monitor sees to it.
- * It may take several rounds of 10 ms. */
+/* Every goroutine that yields has its turn, although more goroutines compute than there are Ps: the
+ * monitor takes care of it. That may take several rounds of 10 ms. */
 static void monitor_first(void *arg)
 {
         int64_t  ids[HOGS_MAX];
@@ -304,7 +305,7 @@ static void monitor_first(void *arg)
         (void)arg;
         if (sim_random(2))
                 SIM_CHECK(weft_sleep(20000000) == 0, "sleep");  /* and so does the monitor */
-        n = start_hogs(ids);
+        n = start_computing(ids);
         for (int i = 0; i < 3; i++) {
                 int64_t before = weft_now();
 
@@ -324,7 +325,7 @@ static void monitor_main(void)
         sched_run_well(&cfg, monitor_first);
 }
 
-SIM_SCENARIO(take_monitor, "others go on beside those that block and compute", monitor_main,
+SIM_SCENARIO(take_monitor, "goroutines go on beside others that block and compute", monitor_main,
              .max_steps = 8 * SCHED_MAX_STEPS)
 
 /* ---- Lost twice ------------------------------------------------------------------------------ */
@@ -342,7 +343,7 @@ static void await_stage(uint32_t wanted)
                 sim_work(10);
 }
 
-/* The P of the only goroutine, which computes outside. In the taker's hands then. */
+/* Takes the P of the only goroutine, which computes. The P is the taker's then. */
 static struct p *take_its(struct m *mp)
 {
         struct p *its = mp->p;
@@ -359,7 +360,7 @@ static struct p *take_its(struct m *mp)
         return its;
 }
 
-/* As a stopper whose M comes back meanwhile and gets a P that was on its way. */
+/* Like a stopper whose M enters meanwhile and gets a P that was on its way to it. */
 static void take_twice(void *mp)
 {
         foreign_begin();
@@ -393,7 +394,7 @@ static void lose_twice(void *arg)
         SIM_CHECK(weft_check() == 0, "check");
 }
 
-/* Not watched: for a while Ps are in hands that are not the scheduler's. */
+/* Not watched: for a while the scenario, not the scheduler, owns Ps. */
 static void twice_main(void)
 {
         weft_config cfg = { .procs = 2, .stack_size = 16 << 10 };
@@ -402,5 +403,5 @@ static void twice_main(void)
         SIM_CHECK(weft_run_with(&cfg, lose_twice, NULL) == 0, "run");
 }
 
-SIM_SCENARIO(take_twice, "who has lost two Ps gets back the one that it lost last", twice_main,
+SIM_SCENARIO(take_twice, "an M that has lost two Ps gets back the P that it lost last", twice_main,
              .max_steps = SCHED_MAX_STEPS)

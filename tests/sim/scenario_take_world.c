@@ -3,13 +3,14 @@
  * A taker asks for Ps at any moment, as in scenario_take.c, while goroutines go out into user code
  * in every way there is: regions, the thread's own stack, destructors of locals, functions called
  * once, children in scopes, timers. They are cancelled, exit and stop the world, and often the run
- * ends while some of them are out there. And where no thread is to be had for a P that was taken,
- * one is tried for again, also when nobody else is awake.
+ * ends while some of them are in user code. If no thread is available for a P that was taken, its
+ * creation is tried again, also when every other thread sleeps.
  *
  * test: seeds=quarter
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/sched.h"
 #include "sim/ways_out.h"
 
 #include <errno.h>      /* ECANCELED and others */
@@ -58,7 +59,7 @@ static void calls_within(void *arg)
         (void)weft_chan_try_recv(chan, &v);
         weft_yield();
         (void)weft_checkpoint();
-        (void)weft_go(some_while, NULL);
+        (void)!weft_go(some_while, NULL);
         (void)weft_unpark(weft_id());
 }
 
@@ -136,7 +137,7 @@ static void start_workers(int64_t ids[])
                 ids[i] = sched_go(worker, NULL);
 }
 
-/* Half of the runs end without looking back; then the channel goes with the run. */
+/* Half of the runs end without waiting; then the channel ends with the run. */
 static void first(void *arg)
 {
         int64_t ids[N_WORKERS];
@@ -173,7 +174,7 @@ static void world_main(void)
 SIM_SCENARIO(take_world, "Ps are taken while everything else goes on and ends", world_main,
              .max_steps = 2 * SCHED_MAX_STEPS)
 
-/* ---- Where no thread is to be had ------------------------------------------------------------ */
+/* ---- No thread is available ------------------------------------------------------------------ */
 
 enum { N_STUCK = 3, STUCK_NS = 5000000, OFTEN_ENOUGH_NS = 100000000 };
 
@@ -183,9 +184,9 @@ static void stuck(void *arg)
 {
         (void)arg;
         weft_block_begin();
-        while (!w_load_acq(&go_on) && w_sched.retry_pause < OFTEN_ENOUGH_NS)
+        while (!w_load_acq(&go_on) && w_sched.sysmon.retry_pause < OFTEN_ENOUGH_NS)
                 w_os_sleep_until(w_os_now() + STUCK_NS);
-        w_store_rel(&go_on, 1);         /* for all: with a thread the pause is short again */
+        w_store_rel(&go_on, 1);         /* all: with a thread the pause is short again */
         weft_block_end();
 }
 
@@ -195,12 +196,12 @@ static void release(void *arg)
         w_store_rel(&go_on, 1);
 }
 
-/* All threads are stuck until one more goroutine has run: only the monitor can try for a thread. It
- * may be refused for long; then it is enough that it goes on trying. */
+/* All threads are stuck until one more goroutine has run: only the monitor can try to create a
+ * thread. That may fail for long; then it is enough that the monitor goes on trying. */
 static void scarce_first(void *arg)
 {
         for (int i = 0; i < N_STUCK; i++)
-                (void)weft_go(stuck, arg);
+                (void)!weft_go(stuck, arg);
         if (weft_go(release, arg) < 0)
                 release(arg);
         weft_yield();
@@ -216,8 +217,8 @@ static void scarce_main(void)
         int rc = sched_run(&cfg, scarce_first);
 
         SIM_CHECK(rc == 0 || rc == -EAGAIN || rc == -ENOMEM || rc == -EBUSY,
-                  "weft_run_with returned %d", rc);
+                  "sched_run returned %d", rc);
 }
 
-SIM_SCENARIO(take_scarce, "who was owed a thread gets one although all are blocked", scarce_main,
+SIM_SCENARIO(take_scarce, "a pending thread is created although all are blocked", scarce_main,
              .calls_fail = true, .max_steps = SCHED_MAX_STEPS)

@@ -1,8 +1,8 @@
-/* tests/sim/scenario_tick.c - ticks whose channel goes away while one is being sent, and ticks that
- * two threads send at the same time.
+/* tests/sim/scenario_tick.c - a channel goes away while a tick is being sent to it; two threads
+ * send ticks at the same time.
  *
- * The record of a dropped channel is the next one's: a tick that comes too late would show up in a
- * channel that has nothing to do with it.
+ * The record of a dropped channel is used for the next channel: a tick that comes too late would
+ * arrive in that channel.
  *
  * test: seeds=quarter
  *

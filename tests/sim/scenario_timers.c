@@ -1,8 +1,8 @@
 /* tests/sim/scenario_timers.c - PROTOCOL timers and PROTOCOL timekeeper: never early, never
  * forgotten.
  *
- * Sleepers and plain timers. A timer that is due counts as work (I10, checked at each step), so
- * that goroutines compute for longer than work may wait wherever somebody else has to see to it.
+ * Sleepers and plain timers. A timer that is due counts as work (I10, checked at each step).
+ * Wherever another M must fire it, goroutines compute for longer than work may wait.
  *
  * test: seeds=quarter
  *
@@ -145,7 +145,7 @@ static void long_sleeper(void *arg)
         done();
 }
 
-/* The other P is idle, or becomes so just now; this one computes on and will not look. */
+/* The other P is idle, or becomes idle just now; this goroutine computes and does not search. */
 static void arm_and_compute(void *arg)
 {
         (void)arg;
@@ -179,7 +179,7 @@ static void keeper_main(void)
         sched_run_well(&cfg, keeper_first);
 }
 
-SIM_SCENARIO(timers_keeper, "a timer is armed by one who computes on, while others go to sleep",
+SIM_SCENARIO(timers_keeper, "a goroutine arms a timer and computes, while other Ms go to sleep",
              keeper_main, .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Several are due at one moment, just when others run out of work ------------------------- */

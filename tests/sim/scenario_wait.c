@@ -10,6 +10,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/run/foreign.h"
 #include "sim/sched_world.h"
 #include "wait/wait.h"
 

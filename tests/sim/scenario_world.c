@@ -10,6 +10,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/run/foreign.h"
+#include "sched/run/run.h"
 #include "sim/ways_out.h"
 
 #include <errno.h>      /* -Exxx */
@@ -297,7 +299,6 @@ static void call_in(void)
                         (void)weft_join(id);
                 break;
         case 4: (void)weft_unpark(1 + sim_random(8)); break;
-        case 5: sim_random(3) ? weft_attach() : weft_detach(); break;
         default: take_some(); break;
         }
 }
@@ -344,7 +345,7 @@ static void first(void *arg)
         bool          locked = sim_random(4) == 0;
 
         if (locked)
-                weft_lock_thread();
+                weft_thread_lock();
         start_workers(w);
         some_while(arg);
         switch (sim_random(8)) {
@@ -353,7 +354,7 @@ static void first(void *arg)
         default: await_all(w);
         }
         if (locked && sim_random(2))
-                weft_unlock_thread();
+                weft_thread_unlock();
 }
 
 static int in_background(const weft_config *cfg)

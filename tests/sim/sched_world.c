@@ -8,6 +8,8 @@
 #include "sim/sched_world.h"
 
 #include "sched/preempt/take.h"
+#include "sched/sched.h"
+#include "sched/thread/thread.h"
 
 #include <stdlib.h>     /* setenv */
 
@@ -218,14 +220,15 @@ static void check_ms(void)
                                   "M%u is held in weft's own code", mp->thread.id);
                 n++;
         }
-        if (w_sched.timekeeper)
-                SIM_CHECK(!w_sched.timekeeper->p && w_list_empty(&w_sched.timekeeper->idle_link),
+        if (w_sched.timekeeper.m)
+                SIM_CHECK(!w_sched.timekeeper.m->p &&
+                                  w_list_empty(&w_sched.timekeeper.m->idle_link),
                           "I6: the timekeeper M%u has a P or is in a list",
-                          w_sched.timekeeper->thread.id);
-        if (w_sched.poller)
-                SIM_CHECK(!w_sched.poller->p && w_list_empty(&w_sched.poller->idle_link),
+                          w_sched.timekeeper.m->thread.id);
+        if (w_sched.poller.m)
+                SIM_CHECK(!w_sched.poller.m->p && w_list_empty(&w_sched.poller.m->idle_link),
                           "I6: M%u is in the poller and has a P or is in a list",
-                          w_sched.poller->thread.id);
+                          w_sched.poller.m->thread.id);
         SIM_CHECK(n_idle == w_sched.n_idle_m, "%u idle Ms, counted %u", n_idle, w_sched.n_idle_m);
         SIM_CHECK(n == w_sched.n_m, "%u Ms, counted %u", n, w_sched.n_m);
 }
@@ -244,7 +247,7 @@ static void check_idle_ps(void)
         }
         SIM_CHECK(n == MEMORY(&w_sched.n_idle_p), "%u idle Ps, counted %u", n,
                   MEMORY(&w_sched.n_idle_p));
-        SIM_CHECK(n == 0 || !MEMORY(&w_sched.stopping), "I9: an idle P in a stopped world");
+        SIM_CHECK(n == 0 || !MEMORY(&w_sched.world.stopping), "I9: an idle P in a stopped world");
 }
 
 static void check_globq(void)
@@ -282,7 +285,7 @@ static uint32_t n_leaving(void)
  * another. */
 static void check_taken(void)
 {
-        if (MEMORY(&w_sched.stopping))
+        if (MEMORY(&w_sched.world.stopping))
                 return;
         for (uint32_t i = 0; i < MEMORY(&w_sched.n_p); i++)
                 SIM_CHECK(!w_sched.all_p[i]->taken_from, "P %u remembers whom it was taken from",
@@ -296,7 +299,7 @@ static void check_unlocked(void)
         check_idle_ps();
         check_taken();
         check_globq();
-        SIM_CHECK(!sim_wakeups() || w_sched.n_kicked > 0, "the bell rings for nobody");
+        SIM_CHECK(!sim_wakeups() || w_sched.poller.n_kicked > 0, "the bell rings for nobody");
         /* One more for a submitter that has counted itself and takes its P under the lock. */
         SIM_CHECK(MEMORY(&w_sched.n_spinning) <= MEMORY(&w_sched.n_procs) + n_leaving() + 1,
                   "I5: %u spin on %u Ps", MEMORY(&w_sched.n_spinning), MEMORY(&w_sched.n_procs));
@@ -304,7 +307,7 @@ static void check_unlocked(void)
 
 static void look(void)
 {
-        if (w_sched.ending) {
+        if (w_sched.world.ending) {
                 sim_on_step(NULL);      /* from here on things are taken apart */
                 return;
         }
@@ -352,6 +355,12 @@ static weft_config complete(const weft_config *cfg)
         return full;
 }
 
+static int threads_left(int rc)
+{
+        SIM_CHECK(rc == 0, "the run returned %d", rc);
+        return weft_threads_left();
+}
+
 int sched_run(const weft_config *cfg, void (*first)(void *))
 {
         weft_config full = complete(cfg);
@@ -360,7 +369,7 @@ int sched_run(const weft_config *cfg, void (*first)(void *))
         int rc = weft_run_with(&full, begin, NULL);
 
         sim_on_step(NULL);
-        return rc;
+        return rc < 0 ? rc : threads_left(rc);
 }
 
 int sched_start(const weft_config *cfg)
@@ -378,7 +387,7 @@ int sched_stop(void)
         int rc = weft_stop();
 
         sim_on_step(NULL);
-        return rc;
+        return rc < 0 ? rc : threads_left(rc);
 }
 
 void sched_run_well(const weft_config *cfg, void (*first)(void *))
@@ -386,7 +395,7 @@ void sched_run_well(const weft_config *cfg, void (*first)(void *))
         sched_work_may_wait = sched_news_may_wait = sched_news_at_once = false;
         int rc = sched_run(cfg, first);
 
-        SIM_CHECK(rc == 0, "weft_run_with returned %d", rc);
+        SIM_CHECK(rc == 0, "sched_run returned %d", rc);
 }
 
 int64_t sched_go(void (*fn)(void *), void *arg)

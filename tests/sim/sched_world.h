@@ -32,13 +32,14 @@ extern bool sched_news_at_once;
 /* Runs go with WEFT_DEBUG=migrate=1. */
 extern bool sched_migrates;
 
-/* Fills in procs if it is 0. What weft_run_with says. */
+/* Fills in procs if it is 0. Returns the error of weft_run_with, or how many threads are left
+ * behind. */
 enum { SCHED_PROCS_FOUND = -1 };        /* as procs: what the machine has, and follow it */
 int sched_run(const weft_config *cfg, void (*first)(void *));
-/* In the background, watched likewise. What weft_start and weft_stop say. */
+/* In the background, watched in the same way. sched_stop returns as sched_run does. */
 int sched_start(const weft_config *cfg);
 int sched_stop(void);
-/* As sched_run, and it must say 0. */
+/* As sched_run, and it must return 0. */
 void sched_run_well(const weft_config *cfg, void (*first)(void *));
 
 /* weft_go, and it must succeed. */

@@ -15,7 +15,7 @@ void check_place(const struct pinned *it)
 
 void lock_it(struct pinned *it)
 {
-        weft_lock_thread();
+        weft_thread_lock();
         if (it->depth++ == 0)
                 it->at = w_m();
         check_place(it);
@@ -26,7 +26,7 @@ void unlock_it(struct pinned *it)
         if (it->depth == 0)
                 return;
         it->depth--;
-        weft_unlock_thread();
+        weft_thread_unlock();
         check_place(it);
 }
 
@@ -48,7 +48,7 @@ int in_scope(const struct passing *p)
         if (rc < 0)
                 return rc;
         for (uint32_t i = sim_random(3); i > 0; i--)
-                (void)weft_scope_go(&s, passing_child, (void *)(uintptr_t)p);
+                (void)!weft_scope_go(&s, passing_child, (void *)(uintptr_t)p);
         p->some_while(NULL);
         (void)weft_sleep((int64_t)sim_random(5000));
         if (sim_random(2))
@@ -63,7 +63,7 @@ void by_timer(const struct passing *p)
 
         p->some_while(NULL);
         if (t && sim_random(2))
-                (void)weft_timer_reset(t, (int64_t)sim_random(5000));
+                (void)!weft_timer_reset(t, (int64_t)sim_random(5000));
         p->some_while(NULL);
         weft_timer_free(t);
 }

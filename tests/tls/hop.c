@@ -21,7 +21,7 @@
 
 enum { STACK_SIZE = 64 * 1024, ROUNDS = 8 };
 
-struct waitq_entry {
+struct thread_seen {
         struct thread record;
         struct fiber  own;
         sem_t         turn;
@@ -30,8 +30,8 @@ struct waitq_entry {
         pthread_t     self;
 };
 
-static struct waitq_entry   places[2];
-static struct waitq_entry  *here;             /* the thread that runs now; the turns order it */
+static struct thread_seen  threads[2];
+static struct thread_seen *here;  /* the thread that runs now; the turns order it */
 static struct fiber   hopper;
 static struct stale   found;
 static _Thread_local int variable;
@@ -64,7 +64,7 @@ W_INLINE struct thread *current(void)
 #endif
 
 /* Each thread once, before anything moves. */
-W_NOIPA static void note_place(struct waitq_entry *p)
+W_NOIPA static void note_thread(struct thread_seen *p)
 {
         w_self_set(&p->record);
         w_fiber_adopt(&p->own);
@@ -109,18 +109,18 @@ W_NOIPA static void hop(void *arg)
 static void take_turns(int mine)
 {
         for (int i = 0; i <= ROUNDS; i++) {
-                sem_wait(&places[mine].turn);
-                here = &places[mine];
+                sem_wait(&threads[mine].turn);
+                here = &threads[mine];
                 if (found.hops < 2 * ROUNDS)
                         w_fiber_switch(&here->own, &hopper);
-                sem_post(&places[!mine].turn);
+                sem_post(&threads[!mine].turn);
         }
 }
 
 static void *second_thread(void *arg)
 {
         (void)arg;
-        note_place(&places[1]);
+        note_thread(&threads[1]);
         take_turns(1);
         return NULL;
 }
@@ -128,9 +128,9 @@ static void *second_thread(void *arg)
 /* Counts made through the accessor land where they belong, or it was stale as a value. */
 static void check_counts(void)
 {
-        uint32_t sum = places[0].record.n_held + places[1].record.n_held;
+        uint32_t sum = threads[0].record.n_held + threads[1].record.n_held;
 
-        found.weft += sum != 2 * ROUNDS || places[0].record.n_held != ROUNDS;
+        found.weft += sum != 2 * ROUNDS || threads[0].record.n_held != ROUNDS;
 }
 
 struct stale tls_hop(void)
@@ -138,12 +138,12 @@ struct stale tls_hop(void)
         pthread_t second;
 
         for (int i = 0; i < 2; i++)
-                sem_init(&places[i].turn, 0, 0);
-        note_place(&places[0]);
+                sem_init(&threads[i].turn, 0, 0);
+        note_thread(&threads[0]);
         w_fiber_make(&hopper, stack, STACK_SIZE, stack + STACK_SIZE, hop, NULL);
         if (pthread_create(&second, NULL, second_thread, NULL) != 0)
                 return (struct stale){ .weft = -1 };
-        sem_post(&places[0].turn);
+        sem_post(&threads[0].turn);
         take_turns(0);
         pthread_join(second, NULL);
         w_fiber_destroy(&hopper);

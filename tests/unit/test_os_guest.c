@@ -31,23 +31,23 @@ static void *look(void *other)
         struct w_os_foreign *mine = w_os_foreign();
 
         CHECK(mine != other && mine == w_os_foreign());
-        CHECK(!mine->scope && mine->n_shields == 0);
-        mine->n_shields = 5;
+        CHECK(mine->opaque[0] == 0 && mine->opaque[1] == 0);
+        mine->opaque[1] = 5;
         return NULL;
 }
 
 TEST(every_thread_has_its_own_and_it_is_zero_at_first)
 {
-        w_os_foreign()->n_shields = 7;
+        w_os_foreign()->opaque[1] = 7;
         run_thread(look, w_os_foreign());
         run_thread(look, w_os_foreign());
-        CHECK_EQ(w_os_foreign()->n_shields, 7);
+        CHECK_EQ(w_os_foreign()->opaque[1], 7);
 }
 
 static void *watch(void *where)
 {
         errno = 77;
-        CHECK_EQ(w_os_foreign_watch(W_OS_HOOK_SCOPE, note_end), 0);
+        CHECK_EQ(w_os_foreign_watch(note_end), 0);
         CHECK_EQ(errno, 77);
         *(struct w_os_foreign **)where = w_os_foreign();
         return NULL;
@@ -65,7 +65,7 @@ TEST(the_end_of_a_watched_thread_is_heard_of)
 static void *watch_no_more(void *where)
 {
         watch(where);
-        CHECK_EQ(w_os_foreign_watch(W_OS_HOOK_SCOPE, NULL), 0);
+        CHECK_EQ(w_os_foreign_watch(NULL), 0);
         return NULL;
 }
 
@@ -75,29 +75,4 @@ TEST(the_end_of_one_that_is_not_watched_any_more_is_not)
 
         run_thread(watch_no_more, &guest);
         CHECK_EQ(n_ended, 0);
-}
-
-static void *watch_both(void *where)
-{
-        watch(where);
-        CHECK_EQ(w_os_foreign_watch(W_OS_HOOK_ATTACHED, note_end), 0);
-        return NULL;
-}
-
-static void *watch_the_other(void *where)
-{
-        watch_both(where);
-        CHECK_EQ(w_os_foreign_watch(W_OS_HOOK_SCOPE, NULL), 0);
-        return NULL;
-}
-
-TEST(each_matter_is_watched_by_itself)
-{
-        struct w_os_foreign *guest = NULL;
-
-        run_thread(watch_both, &guest);
-        CHECK_EQ(n_ended, 2);
-        run_thread(watch_the_other, &guest);
-        CHECK_EQ(n_ended, 3);
-        CHECK(ended == guest);
 }

@@ -230,15 +230,15 @@ TEST(a_guest_has_a_seat_of_its_own)
         struct scope *b = enter_as_guest(1, W_FOREVER);
         struct scope *of_goroutine = enter(2, 0, W_FOREVER);
 
-        CHECK(w_os_foreign()->scope == b && b->parent == a && !a->parent);
+        CHECK(w_foreign_scope(w_os_foreign())->innermost == b && b->parent == a && !a->parent);
         CHECK(gs[0].scope == of_goroutine && !of_goroutine->outer);
         CHECK(w_scope_current(NULL) == b);
-        w_os_foreign()->n_shields++;
+        w_foreign_scope(w_os_foreign())->n_shields++;
         CHECK(!w_scope_current(NULL));
-        w_os_foreign()->n_shields--;
+        w_foreign_scope(w_os_foreign())->n_shields--;
         leave(b);
         leave(a);
-        CHECK(!w_os_foreign()->scope && !w_scope_current(NULL));
+        CHECK(!w_foreign_scope(w_os_foreign())->innermost && !w_scope_current(NULL));
 }
 
 TEST(the_end_of_a_run_leaves_nothing_of_goroutines_in_a_guests_scope)
@@ -264,7 +264,8 @@ TEST(the_end_of_a_run_leaves_nothing_of_goroutines_in_a_guests_scope)
         CHECK(inner->has_dropped && !outer->has_dropped);
         w_scope_unlist(inner, &told);
         leave(inner);
-        CHECK(w_os_foreign()->scope == outer && w_list_empty(&outer->children));
+        CHECK(w_foreign_scope(w_os_foreign())->innermost == outer);
+        CHECK(w_list_empty(&outer->children));
         w_scopes_run_ended();                   /* of the next run */
         CHECK_EQ(w_scope_status(outer), -ECANCELED);
         leave(outer);

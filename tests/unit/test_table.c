@@ -171,8 +171,8 @@ TEST(all_are_claimed_in_order_and_only_sleepers_are_to_be_woken)
         CHECK_EQ(w_waitq_claim_all(b, key, true, &woken), 3);
         CHECK(w_waitq_first(b, key, true) == NULL);
         w_waitq_unlock(b);
-        CHECK(w_list_pop_front(&woken) == &entries[0].place.line);
-        CHECK(w_list_pop_front(&woken) == &entries[3].place.line);
+        CHECK(w_list_pop_front(&woken) == &entries[0].place.link);
+        CHECK(w_list_pop_front(&woken) == &entries[3].place.link);
         CHECK(w_list_pop_front(&woken) == NULL);
         CHECK_EQ(entries[1].waiter.word.raw, W_VERDICT_OTHER);
 }

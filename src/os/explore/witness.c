@@ -43,9 +43,9 @@ void w_ex_witness_call(void (*print)(void))
         int ends[2];
 
         fflush(stdout);
-        W_CHECK(pipe(ends) == 0, "explorer: no pipe to be had");
+        W_CHECK(pipe(ends) == 0, "explorer: no pipe is available");
         witness.process = fork();
-        W_CHECK(witness.process >= 0, "explorer: no process to be had");
+        W_CHECK(witness.process >= 0, "explorer: no process is available");
         if (witness.process == 0) {
                 close(ends[1]);
                 be_witness(ends[0], print);

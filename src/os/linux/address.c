@@ -1,6 +1,4 @@
-/* os/linux/address.c - addresses of sockets in the kernel's own form. Contract: os/os.h.
- *
- * Called by   net/addr.c and those who listen.
+/* os/linux/address.c - addresses of sockets in the kernel's own form. Contract: os/socket.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +20,7 @@
 _Static_assert(sizeof(struct sockaddr_storage) <= sizeof(((struct w_os_addr *)0)->bytes),
                "every address fits");
 _Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == W_OS_UNIX_MAX + 1, "a path fits");
-_Static_assert((int)PATH_MAX == (int)W_OS_PATH_MAX, "the kernel takes no longer ones");
+_Static_assert((int)PATH_MAX == (int)W_OS_PATH_MAX, "the kernel takes no longer paths");
 
 /* ---- IP -------------------------------------------------------------------------------------- */
 
@@ -56,7 +54,7 @@ int w_os_zone_find(const char *name)
 
 /* ---- Unix ------------------------------------------------------------------------------------ */
 
-/* An abstract name has a length, a path an end. */
+/* An abstract name has a leading zero and a length, a path has a terminator. */
 void w_os_addr_unix(struct w_os_addr *out, const char *path, size_t n, bool abstract)
 {
         struct sockaddr_un un = { .sun_family = AF_UNIX };
@@ -70,7 +68,7 @@ void w_os_addr_unix(struct w_os_addr *out, const char *path, size_t n, bool abst
         memcpy(out->bytes, &un, sizeof(un));
 }
 
-/* As an absolute one: the program may go to another directory later. */
+/* Makes the path absolute: the program may change its directory later. */
 static int write_path(char *out, const char *path)
 {
         size_t n = 0;

@@ -1,7 +1,7 @@
-/* os/linux/atfork.c - forks, and threads that end early. Contract: os/os.h.
+/* os/linux/atfork.c - forks, and threads that end early. Contract: os/thread.h.
  *
- * The end of a thread is heard of through a key of libc's, whose value is set only while it is to
- * be heard of.
+ * The destructor of a thread-specific key reports the end of a thread. The key's value is set only
+ * while a report is wanted.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -43,7 +43,7 @@ W_NOIPA void w_os_thread_end_watch(void (*fn)(void *), void *arg)
 
         if (fn)
                 w_store_rlx(&at_end.fn, (uintptr_t)fn);         /* own word: always the same */
-        (void)pthread_once(&at_end.once, make_key);     /* cannot fail on what it was made for */
+        (void)pthread_once(&at_end.once, make_key);     /* cannot fail: statically initialized */
         if (at_end.made)
                 (void)pthread_setspecific(at_end.key, fn ? arg : NULL);         /* best effort */
         errno = saved;

@@ -1,17 +1,15 @@
 /* os/linux/cgroup.c - from /proc/self to the tightest CPU quota. Contract: os/linux/cgroup.h.
  *
- * Called by   cpu.c.
- *
  * /proc/self/cgroup names the group of the process once per hierarchy, /proc/self/mountinfo says
- * where hierarchies can be seen and from which of their groups downwards. For each mount of a
- * hierarchy with CPU limits (version 2, or version 1 with the controller "cpu"; hybrid systems have
- * both) the directory of our group is found and every limit from there up to the mount point is
- * read. All that is found is true at once, so the tightest holds.
+ * where each hierarchy is mounted and which of its groups is the root of the mount. For each mount
+ * of a hierarchy with CPU limits (version 2, or version 1 with the controller "cpu"; hybrid systems
+ * have both) this file finds the directory of our group and reads every limit from there up to the
+ * mount point. All limits apply at the same time, so the tightest holds.
  *
  * A mount may show only a part: its root is then a group other than "/". If that group is ours or
  * above us, the rest of our path is what lies below the mount point. If it lies above our cgroup
  * namespace ("/.."), our own directory has no name there, but the mount point is still an ancestor.
- * Any other part has nothing to do with us.
+ * Any other part does not concern us.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -47,7 +45,7 @@ static int whole_cpus(int64_t quota, int64_t period)
         return n > INT_MAX ? 0 : (int)n;
 }
 
-/* Reads dir/name as text of at most 64 bytes; empty if it cannot be had. */
+/* Reads dir/name as text of at most 64 bytes; empty if it cannot be read. */
 static void read_in_dir(struct scratch *s, const char *name, char text[64])
 {
         text[0] = '\0';
@@ -217,7 +215,7 @@ static bool is_above_namespace(const char *group)
         return strncmp(group, "/..", 3) == 0 && (group[3] == '/' || group[3] == '\0');
 }
 
-/* What of `group` lies below the mount's root: "" for the root itself; NULL: not related. */
+/* The part of `group` below the mount's root: "" for the root itself; NULL: not related. */
 static const char *below_mount(const char *root, const char *group)
 {
         size_t n = strlen(root);

@@ -1,6 +1,4 @@
-/* os/linux/child.c - child processes. Contract: os/os.h.
- *
- * Called by   net/waitpid.c.
+/* os/linux/child.c - child processes. Contract: os/child.h.
  *
  * SPDX-License-Identifier: MIT
  */

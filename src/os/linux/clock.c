@@ -1,4 +1,4 @@
-/* os/linux/clock.c - the monotonic clock. Contract: os/os.h.
+/* os/linux/clock.c - the monotonic clock. Contract: os/clock.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,11 +25,11 @@ int64_t w_os_now(void)
         struct timespec now;
         intptr_t        rc = W_SYS(clock_gettime(CLOCK_MONOTONIC, &now));
 
-        W_CHECK(rc == 0, "the monotonic clock cannot be read: %d", (int)rc);
+        W_CHECK(rc == 0, "the monotonic clock cannot be read: %s", w_error_name((int)rc));
         return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* The raw call, because libc's is a point where the thread may be cancelled. */
+/* The raw call, because libc's is a cancellation point. */
 void w_os_sleep_until(int64_t at)
 {
         struct timespec until = w_clock_timespec(at);
@@ -39,5 +39,5 @@ void w_os_sleep_until(int64_t at)
                 rc = W_SYS(syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &until,
                                    NULL));
         while (rc == -EINTR);
-        W_CHECK(rc == 0, "sleeping failed: %d", (int)rc);
+        W_CHECK(rc == 0, "sleeping failed: %s", w_error_name((int)rc));
 }

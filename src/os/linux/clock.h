@@ -1,6 +1,4 @@
-/* os/linux/clock.h - from weft's time to the kernel's.
- *
- * Called by   os/linux only.
+/* os/linux/clock.h - weft's time as the kernel's struct timespec.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,8 +8,8 @@
 #include <stdint.h>
 #include <time.h>
 
-/* An absolute time in the kernel's form. The kernel refuses what lies before the clock's start;
- * that has passed in any case, and so has the start. */
+/* An absolute time in the kernel's form. The kernel refuses times before the clock's start; the
+ * start itself is returned for these, which has passed too. */
 struct timespec w_clock_timespec(int64_t at);
 
 #endif

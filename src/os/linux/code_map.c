@@ -1,20 +1,22 @@
-/* os/linux/code_map.c - which addresses are code, and whose. Contract: os/os.h.
+/* os/linux/code_map.c - which addresses are code, and of which object. Contract: os/code.h.
  *
- * Called by   sched/run/run.c, dump.c (learn), calls.c, frames.c.
- *
- * What the linker has loaded is learnt when a run begins and before each dump, and kept: who asks
- * takes no lock, because the monitor must not wait for a thread that blocks with the linker's. An
- * object that was unloaded stays known; what is told of a place in it may be wrong, so code is read
- * by a call of the kernel's, which fails where there is none any more.
+ * The map of loaded objects is read when a run begins and before each dump, and it only grows. A
+ * reader takes no lock, because the monitor must not wait for a thread that blocks with the
+ * linker's lock. An object that was unloaded stays in the map, and answers about its addresses may
+ * be wrong. Therefore code is read by a system call, which fails where the code is gone.
  *
  * PROTOCOL code-map
  *
- * Goal      anyone may look at what is known while it grows.
- * Parties   learner, one at a time; those who look.
+ * Goal      any thread may read the map while it grows.
+ * Parties   learner, one at a time; readers.
  * Words     ranges[], each written once; n_ranges.
- * Learner   1 writes the one behind the last   2 n_ranges + 1 [CD1]
- * Looker    n_ranges [CD1], then those before it, the newest first: it may lie where one was that
- *           is gone.
+ * Learner
+ *   1. Write the range behind the last.
+ *   2. n_ranges + 1 [CD1].
+ * Reader
+ *   1. Load n_ranges [CD1].
+ *   2. Search the ranges below it, the newest first: a new object may lie where an unloaded object
+ *      was.
  * Edges     [CD1] a range   n_ranges store-release -> load-acquire
  * Tests     unit/test_os_preempt.c.
  *
@@ -31,9 +33,9 @@
 #include <unistd.h>
 
 enum {
-        N_RANGES = 256,         /* one for each object, mostly; of more the rest is not known */
-        NAME_BYTES = 64,        /* of the end of a path */
-        CALL_BYTES = 7,         /* of the longest call */
+        N_RANGES = 256,         /* mostly one for each object; further objects are unknown */
+        NAME_BYTES = 64,        /* for the last part of a path */
+        CALL_BYTES = 7,         /* the longest call instruction */
 };
 
 struct range {
@@ -119,7 +121,7 @@ static bool ends_in_a_call(const unsigned char code[CALL_BYTES])
 {
         const unsigned char *end = code + CALL_BYTES;
 #if defined(__x86_64__)
-        static const unsigned char lengths[] = { 2, 3, 4, 6, 7 };      /* of indirect ones */
+        static const unsigned char lengths[] = { 2, 3, 4, 6, 7 };      /* of indirect calls */
 
         if (end[-5] == 0xe8)
                 return true;
@@ -138,7 +140,7 @@ static bool ends_in_a_call(const unsigned char code[CALL_BYTES])
 #endif
 }
 
-/* An emulator may not know that call: then everything may be. */
+/* An emulator may not know the system call: then every code address may be a return address. */
 bool w_os_is_return_address(const void *addr)
 {
         unsigned char       code[CALL_BYTES];

@@ -1,6 +1,4 @@
-/* os/linux/cpu.c - how many processors there are for us. Contract: os/os.h.
- *
- * Called by   the start of the runtime, to choose the number of Ps, and whoever follows it later.
+/* os/linux/cpu.c - how many CPUs the process may use. Contract: os/cpu.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -61,7 +59,7 @@ int w_os_cpu_count(int tid)
 
         if (bytes == -EINVAL)
                 n = count_with_large_mask(tid);
-        return n > 0 ? n : 1;   /* unknown: one there must be, we are running on it */
+        return n > 0 ? n : 1;   /* unknown: at least the CPU that runs this code */
 }
 
 int w_os_cpu_quota(void)

@@ -1,10 +1,9 @@
-/* os/linux/cpu_usage.c - what a thread has had of the CPUs. Contract: os/os.h.
+/* os/linux/cpu_usage.c - the CPU time of a thread. Contract: os/thread_state.h.
  *
- * Called by   the monitor, for threads that do not come back.
- *
- * schedstat is read through a descriptor that is kept: 1 us, where opening it costs ten times as
- * much. The descriptor stands for the thread, not for its number: once the thread has ended it says
- * so, also if the number belongs to another. The letter in stat is asked for much more rarely.
+ * schedstat is read through a descriptor that stays open: 1 us, where opening it costs ten times as
+ * much. The descriptor belongs to the thread, not to its number: once the thread has ended a read
+ * fails, also if the number belongs to another thread. The state letter in stat is read much more
+ * rarely.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,8 +28,8 @@ int w_os_cpu_usage_open(int tid)
         return open_file_of(tid, "schedstat");
 }
 
-/* "run wait slices", the first two in ns. A kernel that keeps no such figures says 0 throughout;
- * of a thread that is young run and wait may be, slices not. */
+/* "run wait slices", the first two in ns. A kernel without these figures reports 0 for all three. A
+ * young thread may have 0 for run and wait, but not for slices. */
 int w_os_cpu_usage_read(int fd, struct w_os_cpu_usage *out)
 {
         char text[96];
@@ -53,7 +52,7 @@ void w_os_cpu_usage_close(int fd)
         w_file_close(fd);
 }
 
-/* "tid (name) letter ...". The name may hold anything, brackets too. */
+/* "tid (name) letter ...". The name may contain any byte, also brackets. */
 int w_os_thread_is_ready(int tid)
 {
         char text[512];

@@ -1,13 +1,11 @@
 /* os/linux/errno_call.h - how this layer calls the kernel.
  *
- * Called by   os/linux only.
- *
  * W_SYS evaluates a call in libc's manner (-1 and errno) and yields its result or -errno, with
  * errno left as it was found. W_SYS_AT does the same behind an injection point. Both are macros,
  * because the expression may only be evaluated if no failure is injected.
  *
- * W_SYSCALL makes a call without libc, on paths that are in a hurry; a sanitizer has to see the
- * call of libc that stands beside it.
+ * W_SYSCALL makes a call without libc, on the fastest paths. Under a sanitizer it evaluates `expr`,
+ * the same call through libc, because the sanitizer must see it.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,24 +1,29 @@
-/* os/linux/fault.c - first sight of memory faults. Contract: os/os.h.
+/* os/linux/fault.c - memory faults, before the program's handlers. Contract: os/signal.h.
  *
- * Called by   stack/ (to report an overflow), once for the runtime.
- *
- * The handler stands on the signal stack, so it works when the goroutine's own stack is exhausted.
- * What weft does not claim goes on to whoever was there before (os/linux/signal_chain.h).
+ * The handler runs on the signal stack, so it works when the goroutine's own stack is exhausted. A
+ * fault that is not weft's is passed on to the earlier handler (os/linux/signal_chain.h).
  *
  * PROTOCOL fault-watch
  *
- * Goal      the handler, on any thread at any time, finds the callback and what to pass on to.
+ * Goal      the handler, on any thread at any time, finds the callback and the earlier handler.
  * Parties   watcher (one at a time), handler.
- * Words     state: free, taken.   callback.   earlier[], one per signal.
- * Watcher   1 state free -> taken [FW1]   2 earlier[]   3 callback [FW2]   4 install the handlers
- *           end: 5 reinstall earlier[] where the handler is still ours   6 callback = NULL
- *           7 state -> free [FW1]
- * Handler   1 callback [FW2]; call it if there is one   2 pass on to earlier[]
- * Edges     [FW1] one after the other       end: state store-release -> next: state CAS-acquire
+ * Words     state: free or taken.   callback.   earlier[], one per signal.
+ * Watch (the watcher)
+ *   1. state free -> taken [FW1].
+ *   2. Fill earlier[].
+ *   3. Store callback [FW2].
+ *   4. Install the handlers.
+ * Unwatch (the watcher)
+ *   5. Reinstall earlier[] where the handler is still ours.
+ *   6. callback = NULL.
+ *   7. state -> free [FW1].
+ * Handler
+ *   1. Load callback [FW2]. Not NULL: call it.
+ *   2. Pass the signal on to earlier[].
+ * Edges     [FW1] one watch after another   unwatch: state store-release -> next: state CAS-acquire
  *           [FW2] earlier[] is filled       watch: callback store-release -> handler: load-acquire
- * Buried    somebody who installed a handler on top of ours and passes on to it keeps calling ours
- *           after the end; it finds no callback and passes on. earlier[] of that signal stays as
- *           it is.
+ * Buried    a handler that the program installed on top of ours may pass on to ours after the
+ *           unwatch. Ours finds no callback and passes on. earlier[] of that signal stays.
  * Tests     unit/test_os_fault.c, unit/test_os_fault_watch.c
  *
  * SPDX-License-Identifier: MIT
@@ -31,7 +36,7 @@
 enum { N_SIGNALS = 2 };
 
 static w_signal_fn    on_signal;
-static w_atomic_u32   state;            /* a  [FW1] 1: somebody watches */
+static w_atomic_u32   state;            /* a  [FW1] 1: taken */
 static w_atomic_uptr  callback;         /* a  [FW2] */
 static struct w_chain earlier[N_SIGNALS] = {
         { .sig = SIGSEGV, .ours = on_signal },

@@ -1,9 +1,8 @@
-/* os/linux/fd.c - reading and writing descriptors that belong to others. Contract: os/os.h.
+/* os/linux/fd.c - reading and writing descriptors that the program shares. Contract: os/fd.h.
  *
- * Called by   net/rw.c, message.c, fd.c.
- *
- * O_NONBLOCK belongs to the open file, which other processes may share: it is never changed. What a
- * single call may be asked instead: MSG_DONTWAIT on sockets, RWF_NOWAIT on pipes, files and others.
+ * O_NONBLOCK belongs to the open file, which other processes may share: it is never changed.
+ * Instead single calls are non-blocking: MSG_DONTWAIT on sockets, RWF_NOWAIT on pipes, files and
+ * others.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,7 +37,7 @@ int w_os_fd_poll(int fd, uint32_t events)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Linux 5.9 and 5.10 say 0, as at the end, also of what is not in memory. */
+/* Linux 5.9 and 5.10 return 0, as at the end of the file, also for data that is not in memory. */
 static bool may_lie_about_the_end(void)
 {
         static w_atomic_u32 answer;     /* hint: 0: not asked yet; 1: no; 2: yes */
@@ -55,7 +54,7 @@ static bool may_lie_about_the_end(void)
         return known == 2;
 }
 
-/* What a read that does not wait says, if it can be believed. */
+/* The result of a non-blocking read; -EOPNOTSUPP if it cannot be trusted. */
 static intptr_t believed(intptr_t rc)
 {
         return rc == -ENOSYS || (rc == 0 && may_lie_about_the_end()) ? -EOPNOTSUPP : rc;
@@ -81,9 +80,9 @@ int w_os_fd_is_tcp(int fd)
         return rc < 0 ? rc : protocol == IPPROTO_TCP;
 }
 
-/* What lies between the socket and TCP (TCP_ULP: TLS in the kernel) reads by records, and says of
- * each what it is in a control message. There is no room for one, so that the message's flags tell
- * of it, as of anything else that is out of the ordinary. */
+/* A layer between the socket and TCP (TCP_ULP: TLS in the kernel) reads by records and describes
+ * each record in a control message. There is no room for one here, so msg_flags reports it, as it
+ * reports everything else that is out of the ordinary. */
 intptr_t w_os_fd_read_tcp(int fd, void *buf, size_t n, bool *drained)
 {
         struct iovec  vec = { buf, n };
@@ -100,8 +99,8 @@ intptr_t w_os_fd_read_tcp(int fd, void *buf, size_t n, bool *drained)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Around a write that may send SIGPIPE to this thread: it is kept back and taken, unless there was
- * one before. */
+/* Around a write that may send SIGPIPE to this thread: blocks the signal and consumes it, unless
+ * one was pending before. */
 struct quiet {
         sigset_t pipe, mask;
         bool     was_pending;
@@ -183,7 +182,7 @@ intptr_t w_os_fd_write_blocking(int fd, const void *buf, size_t n)
         return rc;
 }
 
-/* ---- Several pieces -------------------------------------------------------------------------- */
+/* ---- Several buffers ------------------------------------------------------------------------- */
 
 static intptr_t readv_with(int fd, const struct iovec *v, int n, int64_t at, int flags)
 {
@@ -202,7 +201,7 @@ intptr_t w_os_fd_readv(int fd, const struct iovec *v, int n, int64_t at)
 
 intptr_t w_os_fd_readv_blocking(int fd, const struct iovec *v, int n, int64_t at)
 {
-        return readv_with(fd, v, n, at, 0);     /* libc does without the call if it must */
+        return readv_with(fd, v, n, at, 0);     /* libc has a fallback for old kernels */
 }
 
 static bool is_nothing(const struct iovec *v, int n)
@@ -213,7 +212,7 @@ static bool is_nothing(const struct iovec *v, int n)
         return true;
 }
 
-/* Sockets are asked not to send SIGPIPE; to them writev(2) of nothing is no message. */
+/* Sockets get MSG_NOSIGNAL. writev(2) of nothing sends no message on a socket. */
 static intptr_t writev_with(int fd, const struct iovec *v, int n, int64_t at, bool waits)
 {
         struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)v, .msg_iovlen = (size_t)n };
@@ -298,7 +297,7 @@ int w_os_fd_ask(int fd, struct w_os_file *out)
         return 0;
 }
 
-/* After EINTR the number is free all the same. */
+/* After EINTR the number is free as well. */
 int w_os_fd_close(int fd)
 {
         int rc = (int)W_SYS(close(fd));

@@ -1,8 +1,6 @@
-/* os/linux/futex.c - sleeping on a word, and waking who sleeps on it. Contract: os/os.h.
+/* os/linux/futex.c - sleeping on a word, and waking the sleepers. Contract: os/futex.h.
  *
- * Called by   base/note.c, base/lock.c, thread.c.
- *
- * Waits are absolute on CLOCK_MONOTONIC, so an interrupted one is simply made again: no signal can
+ * Waits are absolute on CLOCK_MONOTONIC, so an interrupted wait is simply repeated: no signal can
  * shorten or lengthen it.
  *
  * SPDX-License-Identifier: MIT
@@ -31,8 +29,8 @@ static int wait_until(w_atomic_u32 *word, uint32_t expected, int64_t at)
 }
 
 #if defined(W_TSAN)
-/* ThreadSanitizer keeps signals back until the thread calls something that it knows, such as the
- * clock, which one that sleeps does not: so it sleeps in slices. */
+/* ThreadSanitizer delays signals until the thread makes a call that TSan intercepts, such as
+ * reading the clock. A sleeping thread makes none, so it sleeps in slices. */
 static int wait_once(w_atomic_u32 *word, uint32_t expected, int64_t deadline_at)
 {
         enum { SLICE_NS = 10000000 };
@@ -58,7 +56,8 @@ int w_os_futex_wait(w_atomic_u32 *word, uint32_t expected, int64_t deadline_at)
         if (rc == -EAGAIN)      /* the word differed */
                 return 0;
         /* Anything else would make the callers' loops spin for ever. */
-        W_CHECK(rc == 0 || rc == -ETIMEDOUT, "futex wait on %p failed with %d", (void *)word, rc);
+        W_CHECK(rc == 0 || rc == -ETIMEDOUT, "futex wait on %p failed: %s", (void *)word,
+                w_error_name(rc));
         return rc;
 }
 
@@ -67,5 +66,5 @@ int w_os_futex_wake(w_atomic_u32 *word, int n)
         int rc = (int)W_SYS(syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, n,
                                     NULL, NULL, 0));
 
-        return rc < 0 ? 0 : rc; /* the memory may be gone, and nobody sleeps there then */
+        return rc < 0 ? 0 : rc; /* the memory may be gone; no thread sleeps there then */
 }

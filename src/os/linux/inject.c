@@ -1,6 +1,4 @@
-/* os/linux/inject.c - the refusals that tests ask for. Contract: os/inject.h.
- *
- * Called by   every injection point (os/linux/errno_call.h, thread.c); tests.
+/* os/linux/inject.c - the failures that tests request. Contract: os/inject.h.
  *
  * The request is one word, so that a thread never sees half of it.
  *
@@ -24,8 +22,8 @@ static w_atomic_u64 request = W_ATOMIC_INIT(NO_KIND);
 static w_atomic_u32 n_calls[W_N_CALLS + 1];
 static w_atomic_u32 n_hits;
 
-/* All are counters: a test asks while no other thread is making calls, and threads that are
- * started or joined around that order everything. */
+/* All are counters: a test makes a request while no other thread makes calls, and starting and
+ * joining threads orders everything else. */
 static void start_anew(uint64_t next)
 {
         w_store_rlx(&request, NO_KIND);                           /* counter */

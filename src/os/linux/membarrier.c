@@ -1,6 +1,6 @@
-/* os/linux/membarrier.c - a fence that one thread pays for all. Contract: os/os.h.
+/* os/linux/membarrier.c - a fence that one thread pays for all. Contract: os/membarrier.h.
  *
- * Called by   the heavy side of protocols whose light side has only a compiler fence.
+ * For the heavy side of a protocol. The light side has only a compiler fence.
  *
  * SPDX-License-Identifier: MIT
  */

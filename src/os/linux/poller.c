@@ -1,12 +1,9 @@
-/* os/linux/poller.c - descriptors of any kind, and when something happens on them. Contract:
- * os/os.h.
- *
- * Called by   sched/thread/netpoll.c, net/poll.c, net/desc_ref.c.
+/* os/linux/poller.c - events on descriptors of any kind. Contract: os/poller.h.
  *
  * One epoll instance; a descriptor is armed for one event at a time, or watched, edge-triggered.
- * The bell is an eventfd that stays readable until it is hushed, so that who is about to wait hears
- * it too. Waits are in nanoseconds: epoll_pwait2, or on kernels before 5.11, and where a filter
- * that is older than that call refuses it, ppoll on the epoll descriptor.
+ * The wakeup is an eventfd that stays readable until it is cleared, so that it also ends a wait
+ * that is about to begin. Waits are in nanoseconds: epoll_pwait2, or ppoll on the epoll descriptor
+ * for kernels before 5.11 and where a seccomp filter that is older than epoll_pwait2 refuses it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,7 +28,7 @@ _Static_assert(SAME(IN) && SAME(PRI) && SAME(OUT) && SAME(ERR) && SAME(HUP) && S
 
 enum { EVENTS_AT_ONCE = 128 };
 
-#define WAKEUP UINT64_MAX         /* as data; no descriptor is negative */
+#define WAKEUP UINT64_MAX       /* as event data; no descriptor is negative */
 
 /* ---- Begin and end --------------------------------------------------------------------------- */
 
@@ -128,7 +125,7 @@ static int64_t rest_until(int64_t at)
         int64_t rest = at == W_FOREVER ? W_FOREVER : at - w_os_now();
 
 #if defined(W_TSAN)
-        enum { SLICE_NS = 10000000 };   /* it keeps signals back from who sleeps, see futex.c */
+        enum { SLICE_NS = 10000000 };   /* TSan delays signals to a sleeping thread: futex.c */
 
         if (rest > SLICE_NS)
                 rest = SLICE_NS;
@@ -153,7 +150,7 @@ static int wait_in_ns(int fd, struct epoll_event *evs, int n, int64_t ns)
         return ready <= 0 ? ready : (int)W_SYS(epoll_wait(fd, evs, n, 0));
 }
 
-/* epoll_wait is not a call of the kernel everywhere. */
+/* Some architectures have no system call epoll_wait. */
 static int look(int fd, struct epoll_event *evs, int n)
 {
         return (int)W_SYSCALL(epoll_wait(fd, evs, n, 0), SYS_epoll_pwait, fd, evs, n, 0);
@@ -173,7 +170,7 @@ int w_os_poller_wait(struct w_os_poller *poller, struct w_os_event *out, int n,
 
         if (n_evs == -EINTR)
                 return 0;
-        W_CHECK(n_evs >= 0, "waiting for descriptors failed with %d", n_evs);
+        W_CHECK(n_evs >= 0, "waiting for descriptors failed: %s", w_error_name(n_evs));
         for (int i = 0; i < n_evs; i++) {
                 uint64_t data = evs[i].data.u64;
 
@@ -189,7 +186,7 @@ void w_os_poller_wake(struct w_os_poller *poller)
 {
         uint64_t one = 1;
 
-        (void)W_SYS(write(poller->wakeup, &one, sizeof(one)));     /* full: it rings */
+        (void)W_SYS(write(poller->wakeup, &one, sizeof(one)));     /* full: it is set */
 }
 
 void w_os_poller_wake_clear(struct w_os_poller *poller)

@@ -1,21 +1,24 @@
-/* os/linux/preempt.c - a signal to a thread that computes, and only to such a one. Contract:
- * os/os.h.
- *
- * Called by   sched/preempt/preempt.c, sched/preempt/preempt_handler.c.
+/* os/linux/preempt.c - a signal to a thread that computes, and only then. Contract: os/preempt.h.
  *
  * The signal comes from a timer on the thread's own CPU clock. A thread that blocks uses no CPU, so
- * it gets none, and no call of the kernel that the program makes is cut short. Who is to be stopped
- * whatever it does is sent one.
+ * it gets no signal, and none of the program's system calls ends early. A thread that must stop
+ * whatever it does is sent the signal.
  *
  * PROTOCOL preempt-watch
  *
- * Goal      the handler, on any thread at any time, finds the callback; what is not from a timer of
- *           ours and was not sent by us goes on to whoever was there before.
+ * Goal      the handler, on any thread at any time, finds the callback. A signal that is neither
+ *           from our timers nor sent by us is passed on to the earlier handler.
  * Parties   watcher (one run at a time), handler.
  * Words     callback; chains.
- * Watcher   1 looks at what is installed   2 callback [PW1]   3 installs   end: 4 puts back what
- *           was there   5 callback := NULL
- * Handler   1 of ours and a callback [PW1]: calls it. Not of ours: passes on
+ * Watch (the watcher)
+ *   1. Read the installed handler into the chain.
+ *   2. Store callback [PW1].
+ *   3. Install our handler.
+ * Unwatch (the watcher)
+ *   4. Restore the earlier handler.
+ *   5. callback = NULL.
+ * Handler
+ *   1. The signal is ours: call the callback [PW1], if there is one. Else pass the signal on.
  * Edges     [PW1] the chain's action is filled   watch: callback store-release -> handler:
  *                                                load-acquire
  * Tests     unit/test_os_preempt.c
@@ -38,8 +41,8 @@ enum { N_SIGNALS = 65 };
 
 static w_signal_fn    on_signal;
 static w_atomic_uptr  callback;         /* a  [PW1] */
-/* One for each signal that a run may use: whoever has put a handler on top of ours goes on calling
- * it when a later run uses another signal. */
+/* One for each signal that a run may use: a handler on top of ours goes on calling ours when a
+ * later run uses another signal. */
 static struct w_chain chains[N_SIGNALS];
 static int            watched;          /* which of them */
 
@@ -47,7 +50,7 @@ static int            watched;          /* which of them */
 
 typedef void preempt_fn(const struct w_os_regs *regs, enum w_os_preempt_cause why);
 
-/* The kernel says which signal stack the thread has, not whether it stood there. */
+/* The kernel tells which signal stack the thread has, not whether the thread was on it. */
 static bool is_on(const stack_t *stack, const void *sp)
 {
         return (uintptr_t)sp - (uintptr_t)stack->ss_sp < stack->ss_size;
@@ -73,7 +76,8 @@ static struct w_os_regs regs_of(const ucontext_t *context)
         return regs;
 }
 
-/* The address of something of ours, which no timer and no signal of the program's carries. */
+/* Our signals carry the address of one of our variables; the program's timers and signals do
+ * not. */
 static bool is_ours(const siginfo_t *info)
 {
         return (info->si_code == SI_TIMER || info->si_code == SI_QUEUE) &&
@@ -97,7 +101,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 
 /* ---- Watching -------------------------------------------------------------------------------- */
 
-/* Those that cannot be caught, those that mean something else here, and libc's own. */
+/* Not the signals that cannot be caught, that report memory faults, or that libc uses itself. */
 static bool may_be_used(int signo)
 {
         return signo > 0 && signo <= SIGRTMAX && (signo < 32 || signo >= SIGRTMIN) &&
@@ -136,7 +140,7 @@ void w_os_preempt_unwatch(void)
         w_store_rel(&callback, (uintptr_t)0);                     /* [PW1] */
 }
 
-/* Like a timer's, so that the handler knows it; sigqueue has no form for one thread. */
+/* With the same value as a timer's signal, for is_ours(). sigqueue(3) cannot send to one thread. */
 int w_os_preempt_send(int tid)
 {
         siginfo_t info;
@@ -152,7 +156,7 @@ int w_os_preempt_send(int tid)
 
 /* ---- Timers ---------------------------------------------------------------------------------- */
 
-/* As the kernel numbers the clocks of threads. */
+/* The kernel's number of a thread's CPU clock. */
 static clockid_t cpu_clock_of(int tid)
 {
         return (clockid_t)(~(unsigned)tid << 3 | 6);
@@ -177,7 +181,7 @@ void w_os_cpu_timer_arm(const struct w_os_cpu_timer *timer, int64_t ns)
         struct itimerspec at = { .it_value = { .tv_sec = ns / 1000000000,
                                                .tv_nsec = ns % 1000000000 } };
 
-        if (timer->made)        /* that it cannot fail then is in the nature of the calls */
+        if (timer->made)        /* cannot fail then */
                 (void)W_SYS(syscall(SYS_timer_settime, timer->id, 0, &at, NULL));
 }
 

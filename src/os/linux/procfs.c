@@ -1,6 +1,4 @@
-/* os/linux/procfs.c - small text files of the kernel's. Contract: os/linux/procfs.h.
- *
- * Called by   vm.c (the limit of mappings), cgroup.c, cpu_usage.c.
+/* os/linux/procfs.c - the kernel's small text files. Contract: os/linux/procfs.h.
  *
  * SPDX-License-Identifier: MIT
  */

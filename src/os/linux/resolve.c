@@ -1,6 +1,4 @@
-/* os/linux/resolve.c - names of hosts and services: the C library's resolver. Contract: os/os.h.
- *
- * Called by   net/resolve.c, on a thread's own stack.
+/* os/linux/resolve.c - names of hosts and services, by libc's resolver. Contract: os/names.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -69,7 +67,7 @@ enum w_os_family w_os_lookup_family(const void *list)
         return ((const struct addrinfo *)list)->ai_family == AF_INET6 ? W_OS_IP6 : W_OS_IP4;
 }
 
-/* It stands at the same place in both families. */
+/* The port has the same offset in both families. */
 uint16_t w_os_lookup_port(const void *list)
 {
         struct sockaddr_in in;

@@ -1,12 +1,10 @@
-/* os/linux/safepoint.c - where in its code a thread may be held by a signal. Contract: os/os.h.
+/* os/linux/safepoint.c - where a signal may preempt a thread. Contract: os/code.h.
  *
- * Called by   preempt.c (once), sched/preempt/preempt_handler.c (in the handler).
- *
- * A thread that stands in libc, in the dynamic linker, in the kernel's own page or in the allocator
- * may hold a lock there that every other thread needs. The text of those is found when the first
- * run starts: what holds malloc, operator new, the walk over loaded objects and the unwinder's
- * tables. A program without a dynamic linker has all of it in one piece of text, so none of its
- * threads is ever held.
+ * A thread that is in libc, in the dynamic linker, in the vDSO or in the allocator may hold a lock
+ * that every other thread needs. The text of these objects is found when the first run starts: the
+ * text that holds malloc, operator new, the walk over loaded objects and the unwinder's tables. A
+ * program without a dynamic linker has all of it in one piece of text, so none of its threads is
+ * ever preempted.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,13 +24,13 @@ struct range {
 
 static struct range ranges[N_RANGES];
 static uint32_t     n_ranges;
-static bool         is_known;           /* false: nobody may be held anywhere */
+static bool         is_known;           /* false: there is no safepoint anywhere */
 
 static const char *const names[] = {
         "malloc", "free", "_Znwm", "dl_iterate_phdr", "_Unwind_Find_FDE",
 };
 
-/* Under whichever name it is loaded; NULL where the program has no such thing. */
+/* The symbol that the program uses, from whichever object; NULL if it has none. */
 static bool holds_a_named_one(struct range r)
 {
         for (size_t i = 0; i < W_ARRAY_LEN(names); i++) {

@@ -1,7 +1,5 @@
 /* os/linux/sigaction.c - dispositions of signals: compared, called, set to the default.
  *
- * Called by   signal_chain.c, signal_catch.c.
- *
  * SPDX-License-Identifier: MIT
  */
 #include "os/linux/sigaction.h"
@@ -23,7 +21,7 @@ bool w_action_same_handler(const struct sigaction *a, const struct sigaction *b)
                                         : a->sa_handler == b->sa_handler;
 }
 
-/* Of libc's large mask only the kernel's 64 signals are ever filled in. */
+/* libc's mask is larger, but only the kernel's 64 signals are ever set. */
 bool w_action_same(const struct sigaction *a, const struct sigaction *b)
 {
         return w_action_same_handler(a, b) && a->sa_flags == b->sa_flags &&
@@ -35,7 +33,7 @@ bool w_action_is_handler(const struct sigaction *action)
         return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-/* The mask that the kernel would have given to the handler. */
+/* Sets the mask that the kernel would have set for the handler. */
 static void take_mask_of(const struct sigaction *action, int sig, const ucontext_t *context)
 {
         sigset_t mask;
@@ -61,7 +59,7 @@ void w_action_do_default(int sig, bool again)
 {
         struct sigaction dfl = { .sa_handler = SIG_DFL };
 
-        (void)W_SYS(sigaction(sig, &dfl, NULL));        /* cannot fail for what was caught */
+        (void)W_SYS(sigaction(sig, &dfl, NULL));        /* cannot fail: it was caught */
         if (!again)
                 (void)W_SYS(syscall(SYS_tgkill, getpid(), w_os_tid(), sig));
 }

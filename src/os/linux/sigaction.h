@@ -1,7 +1,4 @@
-/* os/linux/sigaction.h - what the handlers of this layer do with the one that was there before
- * them.
- *
- * Called by   signal_chain.c, signal_catch.c.
+/* os/linux/sigaction.h - what the handlers of this layer do with the earlier handler.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,18 +9,18 @@
 #include <stdbool.h>
 
 bool w_action_same_handler(const struct sigaction *a, const struct sigaction *b);
-/* And the same mask and flags. */
+/* The same handler, mask and flags. */
 bool w_action_same(const struct sigaction *a, const struct sigaction *b);
 
-/* Neither the kernel's default nor to be ignored. */
+/* True: neither SIG_DFL nor SIG_IGN. */
 bool w_action_is_handler(const struct sigaction *action);
 
-/* Runs that handler as the kernel would have, with its own mask. Context: another handler of the
- * same signal, whose arguments these are. */
+/* Runs that handler as the kernel would have run it, with its own mask. Context: another handler of
+ * the same signal, which hands over its arguments. */
 void w_action_call(const struct sigaction *action, int sig, siginfo_t *info, void *context);
 
-/* The kernel's default happens when the handler that calls this returns. `again`: by itself, for
- * the instruction will raise the signal again; else it is sent to the thread. */
+/* Lets the kernel's default action happen when the calling handler returns. `again`: the
+ * instruction will raise the signal again; else the signal is sent to the thread. */
 void w_action_do_default(int sig, bool again);
 
 #endif

@@ -1,6 +1,4 @@
-/* os/linux/sigmask.c - masks and signal stacks. Contract: os/os.h.
- *
- * Called by   thread.c, stderr.c, and whoever runs a thread of its own.
+/* os/linux/sigmask.c - masks and signal stacks. Contract: os/signal.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,15 +18,15 @@ _Static_assert(sizeof(sigset_t) >= sizeof(struct w_os_sigmask), "a mask is a pre
 
 /* ---- Masks ----------------------------------------------------------------------------------- */
 
-/* By libc and not by the raw call, because libc keeps two signals for itself, and a thread that
- * blocked them would hang the process when it changes its user. */
+/* Through libc and not by the raw call: libc reserves two signals, and a thread that blocked them
+ * would hang the process when it changes its user. */
 static void change_mask(int how, const sigset_t *set, struct w_os_sigmask *old)
 {
         sigset_t was;
 
-        memset(&was, 0, sizeof(was));   /* the kernel fills only the first half of what we keep */
+        memset(&was, 0, sizeof(was));   /* the kernel fills only the first half */
         int rc = pthread_sigmask(how, set, &was);
-        W_CHECK(rc == 0, "the signal mask cannot be changed: %d", rc);
+        W_CHECK(rc == 0, "the signal mask cannot be changed: %s", w_error_name(rc));
         if (old)
                 memcpy(old, &was, sizeof(*old));
 }
@@ -58,10 +56,10 @@ void w_os_signals_get(struct w_os_sigmask *out)
 /* ---- Signal stacks --------------------------------------------------------------------------- */
 
 /* Room for the registers that the kernel saves (more than 11 KiB with AMX), for a report, and for
- * a handler of the application's that runs after ours. */
+ * a handler of the application that runs after ours. */
 static size_t altstack_size(void)
 {
-        int    saved = errno;   /* kernels that do not tell make this an error */
+        int    saved = errno;   /* set by kernels that do not tell */
         size_t least = 4 * (size_t)getauxval(AT_MINSIGSTKSZ);
 
         errno = saved;
@@ -71,7 +69,7 @@ static size_t altstack_size(void)
         return (size + page - 1) / page * page;
 }
 
-/* The light guard spares the mapping; the heavy one serves where it is missing or refused. */
+/* The light guard saves a mapping; the heavy guard is for systems that lack or refuse it. */
 static int guard(void *base, size_t size)
 {
         if (w_os_vm_has_light_guard() && w_os_vm_guard_light(base, size) == 0)
@@ -128,10 +126,10 @@ void w_os_altstack_remove(struct w_os_altstack *stack)
         if (!stack->base)
                 return;
         intptr_t rc = W_SYS(sigaltstack(NULL, &now));
-        /* The application may have put its own in our place meanwhile. */
+        /* The application may have replaced our stack meanwhile. */
         if (rc == 0 && !(now.ss_flags & SS_DISABLE) && inside(stack, now.ss_sp))
                 rc = W_SYS(sigaltstack(&none, NULL));
-        W_CHECK(rc == 0, "the signal stack cannot be removed: %d", (int)rc);
+        W_CHECK(rc == 0, "the signal stack cannot be removed: %s", w_error_name((int)rc));
         w_os_vm_unmap(stack->base, stack->size);
         *stack = (struct w_os_altstack){ NULL, 0 };
 }

@@ -1,27 +1,30 @@
-/* os/linux/signal_catch.c - signals that weft catches for those who asked for them. Contract:
- * os/os.h.
- *
- * Called by   signal/, one call at a time.
+/* os/linux/signal_catch.c - signals that the program asked weft to catch. Contract: os/signal.h.
  *
  * Faults of the program's own instructions (a division by zero) are passed on even where the signal
- * is caught: coming back from the handler would only run into them again.
+ * is caught: the instruction would fault again when the handler returns.
  *
  * PROTOCOL signal-catch
  *
- * Goal      the handler, on any thread at any time, finds whom to tell and what to pass on to; in
- *           the end the program has its disposition back, unless it has put another in our place.
+ * Goal      the handler, on any thread at any time, finds the callback and the handler to pass on
+ *           to. In the end the program has its disposition back, unless it has installed another.
  * Parties   catcher (one at a time, by its caller's lock), handler.
- * Words     callback.   caught[], one per signal: `before`, what is to be put back; `next`, what is
- *           passed on to.
- * Catcher   catch: 1 before and next := what is installed   2 callback [CT1]   3 install
- *           release: the handler is still ours: put `before` back; else leave all as it is
- * Handler   1 callback [CT1]   2 passes on to `next` if the callback says so
+ * Words     callback.   caught[], one per signal: `before`, the disposition that release restores;
+ *           `next`, the disposition that the handler passes on to.
+ * Catch (the catcher)
+ *   1. before = next = the installed disposition.
+ *   2. Store callback [CT1].
+ *   3. Install the handler.
+ * Release (the catcher)
+ *   1. The handler is still ours: restore `before`. Else change nothing.
+ * Handler
+ *   1. Load callback [CT1] and call it.
+ *   2. It returned true: pass the signal on to `next`.
  * Edges     [CT1] next is filled   catch: callback store-release -> handler: load-acquire
- * Buried    somebody who installed a handler on top of ours and passes on to it keeps calling ours
- *           after the release: the callback says that nobody wants the signal, and it is passed on.
+ * Buried    a handler that the program installed on top of ours may pass on to ours after the
+ *           release. The callback returns true for a released signal, and ours passes it on.
  *           Catching again on top of such a handler must not pass on to it, or the two would call
- *           each other for ever: `next` stays what it was, and `before` is that handler.
- * Late      a handler of an earlier catch may still be passing on: what has not changed is not
+ *           each other for ever: `next` stays, and `before` is that handler.
+ * Late      a handler of an earlier catch may still be passing on: an unchanged `next` is not
  *           written again.
  * Tests     unit/test_os_catch.c, flow/signal/test_signal.c
  *
@@ -35,12 +38,12 @@
 
 #include <signal.h>
 
-_Static_assert(W_SIG_QUIT == SIGQUIT && W_SIG_URG == SIGURG, "the numbers that os.h gives");
+_Static_assert(W_SIG_QUIT == SIGQUIT && W_SIG_URG == SIGURG, "the numbers in os/signal.h");
 
 struct caught {
-        struct sigaction before;        /* to be put back */
-        struct sigaction next;          /* to be passed on to */
-        struct sigaction above;         /* what was found on top of ours at the release */
+        struct sigaction before;        /* for the release to restore */
+        struct sigaction next;          /* for the handler to pass on to */
+        struct sigaction above;         /* found on top of ours at the release */
         bool             buried;
 };
 
@@ -54,7 +57,7 @@ static struct caught *of(int sig)
 
 /* ---- The handler ----------------------------------------------------------------------------- */
 
-/* By an instruction of this thread, and not sent by anyone. */
+/* True: raised by an instruction of this thread, not sent by a process. */
 static bool is_own_fault(int sig, const siginfo_t *info)
 {
         return info->si_code > 0 &&
@@ -63,11 +66,11 @@ static bool is_own_fault(int sig, const siginfo_t *info)
 
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
-        struct sigaction next = of(sig)->next;  /* one state of it, whatever comes next */
+        struct sigaction next = of(sig)->next;  /* a copy: it may change meanwhile */
 
         if (w_action_is_handler(&next))
                 w_action_call(&next, sig, info, context);
-        else if (is_own_fault(sig, info))       /* nobody may ignore it */
+        else if (is_own_fault(sig, info))       /* a fault cannot be ignored */
                 w_action_do_default(sig, sig == SIGFPE || sig == SIGILL);
 }
 
@@ -107,7 +110,7 @@ int w_os_signal_catch(int sig, bool (*on_arrival)(int sig))
         if (rc < 0)
                 return rc;
         sigemptyset(&ours.sa_mask);
-        if (!is_ours(&now))     /* else put back by somebody who found it there once */
+        if (!is_ours(&now))     /* else the program has reinstalled our handler */
                 remember(of(sig), &now);
         w_store_rel(&callback, (uintptr_t)on_arrival);            /* [CT1] */
         return (int)W_SYS_AT(W_CALL_SIGACTION, sigaction(sig, &ours, NULL));

@@ -1,6 +1,6 @@
-/* os/linux/signal_chain.c - a signal handler of weft's in front of whatever was there before.
+/* os/linux/signal_chain.c - weft's signal handler in front of the earlier handler.
  *
- * Called by   fault.c, preempt.c; their protocols say who does what when.
+ * For fault.c and preempt.c. Their protocols say in which order these functions are called.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,8 +12,8 @@
 
 /* ---- Passing on ------------------------------------------------------------------------------ */
 
-/* Raised by an instruction that will fault again if it runs again, not sent by anyone and not a
- * late notice about broken memory. */
+/* True: an instruction raised the signal and will fault again if it runs again. Not sent by a
+ * process, and not a late notice about broken memory. */
 static bool is_synchronous(int sig, const siginfo_t *info)
 {
         return (sig == SIGSEGV || sig == SIGBUS) && info->si_code > 0 &&
@@ -25,8 +25,9 @@ static bool is_ignored_by_default(int sig)
         return sig == SIGURG || sig == SIGCHLD || sig == SIGWINCH || sig == SIGCONT;
 }
 
-/* Mostly death. Coming back to the instruction does it with the true context; a signal that
- * somebody sent must be sent again, and arrives when this handler returns. */
+/* Mostly the end of the process. A fault comes again when the handler returns to the instruction,
+ * with the true context. A signal that was sent must be sent again; it arrives when this handler
+ * returns. */
 static void do_default(int sig, const siginfo_t *info)
 {
         if (!is_ignored_by_default(sig))
@@ -35,16 +36,16 @@ static void do_default(int sig, const siginfo_t *info)
 
 void w_chain_pass_on(struct w_chain *c, siginfo_t *info, void *context)
 {
-        struct sigaction action = c->action;     /* one state of it, whatever comes next */
+        struct sigaction action = c->action;     /* a copy: it may change meanwhile */
 
-        /* Nobody may ignore his own fault: the kernel kills then. */
+        /* A thread cannot ignore its own fault: the kernel kills the process. */
         if (action.sa_handler == SIG_IGN && !is_synchronous(c->sig, info))
                 return;
         if (!w_action_is_handler(&action)) {
                 do_default(c->sig, info);
                 return;
         }
-        /* counter: whoever comes first has the one shot. */
+        /* counter: the first thread runs the one-shot handler. */
         if ((action.sa_flags & (int)SA_RESETHAND) && w_xchg_rlx(&c->spent, 1)) {
                 do_default(c->sig, info);
                 return;
@@ -70,7 +71,7 @@ int w_chain_look(struct w_chain *c)
                 return 0;
         c->buried = false;
         if (!is_ours(c, &now)) {
-                /* A handler of an earlier watch may still be passing on: what has not changed is
+                /* A handler of an earlier watch may still be passing on: an unchanged action is
                  * not written again. */
                 if (!w_action_same(&now, &c->action))
                         c->action = now;

@@ -1,6 +1,4 @@
-/* os/linux/socket.c - making, binding, accepting and connecting sockets. Contract: os/os.h.
- *
- * Called by   net/listen.c, net/accept.c, net/connect.c, net/dial.c.
+/* os/linux/socket.c - making, binding, accepting and connecting sockets. Contract: os/socket.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,7 +31,7 @@ static int get_option(int fd, int level, int name)
 
 void w_os_socket_no_delay(int fd)
 {
-        (void)set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);      /* costs speed only */
+        (void)set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);      /* a failure costs speed only */
 }
 
 int w_os_socket_open(enum w_os_family family, enum w_os_kind kind)
@@ -49,7 +47,7 @@ int w_os_socket_open(enum w_os_family family, enum w_os_kind kind)
         return fd;
 }
 
-/* Two packet sockets with SO_REUSEADDR would take each other's packets. */
+/* Packet sockets get no SO_REUSEADDR: two of them would take each other's packets. */
 int w_os_socket_bind(int fd, const struct w_os_addr *addr, enum w_os_kind kind, bool both)
 {
         int rc = 0;
@@ -63,7 +61,7 @@ int w_os_socket_bind(int fd, const struct w_os_addr *addr, enum w_os_kind kind, 
         return rc;
 }
 
-/* More than the kernel allows is what it allows. */
+/* The kernel reduces the backlog to its own limit. */
 int w_os_socket_listen(int fd)
 {
         enum { MOST = 65535 };
@@ -73,7 +71,7 @@ int w_os_socket_listen(int fd)
 
 /* ---- Connecting ------------------------------------------------------------------------------ */
 
-/* What is no such socket is refused at once. */
+/* For other sockets the call fails at once, without waiting. */
 int w_os_socket_waits(int fd, enum w_os_waiting call)
 {
         int flags = (int)W_SYS(fcntl(fd, F_GETFL));
@@ -98,7 +96,7 @@ int w_os_socket_accept(int fd)
         return rc;
 }
 
-/* After EINTR it goes on by itself, and the next call waits for the same. */
+/* After EINTR the connection is still being made, and the next call waits for it. */
 int w_os_socket_connect(int fd, const void *addr, uint32_t len)
 {
         int rc;

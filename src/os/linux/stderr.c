@@ -1,6 +1,7 @@
-/* os/linux/stderr.c - the voice, the end, and the seed. Contract: os/os.h.
+/* os/linux/stderr.c - messages, abort and the random seed. Contract: os/report.h,
+ * os/clock.h.
  *
- * Called by   base/fatal.c, also from signal handlers: raw calls only, no lock, no cancellation.
+ * Signal handlers write messages too: raw calls only, no lock, no cancellation point.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +23,7 @@ enum { STDERR = 2, ERR_TIMEOUT_NS = 20000000 };
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Somebody made it non-blocking and it is full: a reader gets a moment. */
+/* The descriptor is non-blocking and full: waits up to `timeout` for a reader. */
 static bool has_room(int fd, int64_t timeout)
 {
         struct pollfd   p = { .fd = fd, .events = POLLOUT };
@@ -31,7 +32,7 @@ static bool has_room(int fd, int64_t timeout)
 
         do
                 n = W_SYS(syscall(SYS_ppoll, &p, 1, &left, NULL, 0));
-        while (n == -EINTR);    /* the kernel counts the moment down */
+        while (n == -EINTR);    /* the kernel has written the rest of the time to `left` */
         return n > 0 && (p.revents & POLLOUT);
 }
 
@@ -50,8 +51,8 @@ static bool write_all(int fd, const char *text, size_t len, int64_t timeout)
         return true;
 }
 
-/* Takes back the signal that the write may have raised against this thread, unless one was waiting
- * already: then it is not ours. */
+/* Consumes the SIGPIPE that the write may have sent to this thread. The caller makes sure that none
+ * was pending before, which would not be ours. */
 static void eat_sigpipe(const sigset_t *pipe_only)
 {
         struct timespec at_once = { 0 };
@@ -64,7 +65,7 @@ bool w_os_write(int fd, const char *text, size_t len, int64_t timeout)
 {
         sigset_t waiting, pipe_only, mask;
 
-        /* Whoever closed the other end shall not kill the program by that. */
+        /* A reader that closed the other end must not kill the program. */
         sigemptyset(&pipe_only);
         sigaddset(&pipe_only, SIGPIPE);
         (void)pthread_sigmask(SIG_BLOCK, &pipe_only, &mask);    /* cannot fail, nor the next two */
@@ -80,7 +81,7 @@ bool w_os_write(int fd, const char *text, size_t len, int64_t timeout)
 
 void w_os_write_err(const char *text, size_t len)
 {
-        (void)w_os_write(STDERR, text, len, ERR_TIMEOUT_NS);      /* there is no other voice */
+        (void)w_os_write(STDERR, text, len, ERR_TIMEOUT_NS);      /* there is no other channel */
 }
 
 W_NORETURN void w_os_abort(void)
@@ -90,7 +91,7 @@ W_NORETURN void w_os_abort(void)
 
 /* ---- Seed ------------------------------------------------------------------------------------ */
 
-/* What differs between processes even where the kernel gives no random numbers. */
+/* Differs between processes even where the kernel gives no random numbers. */
 static uint64_t poor_seed(void)
 {
         const void *given = (const void *)getauxval(AT_RANDOM);

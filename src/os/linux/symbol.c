@@ -1,6 +1,4 @@
-/* os/linux/symbol.c - the name of a code address, for reports. Contract: os/os.h.
- *
- * Called by   stack/overflow.c.
+/* os/linux/symbol.c - the name of a code address, for reports. Contract: os/code.h.
  *
  * SPDX-License-Identifier: MIT
  */

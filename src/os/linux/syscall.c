@@ -1,15 +1,15 @@
-/* os/linux/syscall.c - a call of the kernel, without libc. Contract: os/linux/syscall.h.
+/* os/linux/syscall.c - a system call without libc. Contract: os/linux/syscall.h.
  *
- * On x86-64: the CPU predicts where a `ret` goes from a small stack of its own, on which it puts
- * the address behind each `call`. When the kernel comes back there are addresses of the kernel on
- * that stack. Where the kernel guards its own returns (AMD, "Safe RET") the first `ret` of the
- * caller then goes to such an address in vain, and that costs a third of the whole call: 230 ns of
- * 680 for a recv on the machine of docs/FIGURES.md. So 16 addresses of ours are put there first, in
- * 20 ns, which is more than there are frames to come back through. They are wrong too, but a `ret`
- * that is predicted to go to a place that may be looked at is put right in 8 ns.
+ * On x86-64 the CPU predicts the target of a `ret` from its return stack, on which each `call`
+ * pushes the address behind it. When the kernel returns, this stack holds addresses of the kernel.
+ * Where the kernel guards its own returns (AMD, "Safe RET"), the first `ret` of the caller is
+ * predicted to such an address in vain. That costs a third of the whole call: 230 ns of 680 for a
+ * recv on the machine of docs/FIGURES.md. Therefore w_syscall pushes 16 of our addresses first, in
+ * 20 ns, which is more than there are frames to return through. They are wrong too, but a `ret`
+ * that is mispredicted to an accessible address is corrected in 8 ns.
  *
- * The stack pointer moves meanwhile. r11, which the kernel has overwritten anyway, holds what it
- * was, for unwinders.
+ * The stack pointer moves meanwhile. r11, which the kernel has overwritten anyway, holds the old
+ * value for unwinders.
  *
  * SPDX-License-Identifier: MIT
  */

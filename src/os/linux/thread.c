@@ -1,22 +1,29 @@
-/* os/linux/thread.c - kernel threads. Contract: os/os.h.
- *
- * Called by   whoever needs an M, sysmon or a helper thread.
+/* os/linux/thread.c - kernel threads. Contract: os/thread.h.
  *
  * PROTOCOL thread-start
  *
  * Goal      hand fn, arg and name to the new thread without memory from malloc.
  * Parties   starter, new thread.
- * Words     struct start, in the starter's frame; taken: 0 not yet, 1 copied.   n_taken: how many
- *           threads have ever copied theirs; static, what starters sleep on.
- * Starter   1 fill the record   2 create the thread, with every signal blocked
- *           3 load n_taken [TS2]   4 taken? [TS1] done   5 futex-wait while n_taken is as in 3
- * New       1 copy the record   2 taken = 1 [TS1]   3 n_taken += 1 [TS2]   4 wake all   5 fn(arg)
+ * Words     struct start, a record in the starter's frame; its word taken: 0 not yet, 1 copied.
+ *           n_taken: how many threads have ever copied their record; static, starters sleep on it.
+ * Starter
+ *   1. Fill the record.
+ *   2. Create the thread, with every signal blocked.
+ *   3. Load n_taken [TS2].
+ *   4. taken is 1 [TS1]: done.
+ *   5. Futex-wait while n_taken is as in step 3. Go to 3.
+ * New thread
+ *   1. Copy the record.
+ *   2. taken = 1 [TS1].
+ *   3. n_taken += 1 [TS2].
+ *   4. Wake all starters.
+ *   5. Call fn(arg).
  * Edges     [TS1] the copy is made    new: taken store-release   ->  starter: taken load-acquire
  *           [TS2] taken is set        new: n_taken add-release   ->  starter: n_taken load-acquire
- * Why safe  the new thread touches the record no more after step 2, and the starter's frame stays
- *           until then. If step 3 of the starter saw the new thread's count, step 4 sees taken;
- *           else the wait returns at once or is woken. Creating the thread orders step 1 of the
- *           starter before step 1 of the new one.
+ * Why safe  the new thread does not touch the record after its step 2, and the starter's frame
+ *           stays until then. If the starter's step 3 saw the new thread's count, step 4 sees
+ *           taken; else the wait returns at once or is woken. Creating the thread orders step 1 of
+ *           the starter before step 1 of the new thread.
  * Rejected  sleeping on taken itself: the wake would name a frame that may be gone. A record from
  *           malloc (a second thing that can fail); a pool (a second thing to lock).
  * Tests     unit/test_os_thread.c
@@ -50,8 +57,8 @@ struct start {
         void       (*fn)(void *);
         void        *arg;
         char         name[NAME_BYTES];
-        struct w_os_thread *thread;     /* the new thread writes its handle: whoever meets it later
-                                         * may join it, also before its creator goes on */
+        struct w_os_thread *thread;     /* the new thread writes its handle: another thread may
+                                         * join it before its starter goes on */
         w_atomic_u32 taken;             /* a  [TS1] */
 };
 
@@ -64,7 +71,7 @@ static void wait_until_taken(struct start *start)
 
                 if (w_load_acq(&start->taken))                    /* [TS1] */
                         return;
-                (void)w_os_futex_wait(&n_taken, n, W_FOREVER);    /* we look again anyway */
+                (void)w_os_futex_wait(&n_taken, n, W_FOREVER);    /* read again anyway */
         }
 }
 
@@ -75,7 +82,7 @@ static void *run_thread(void *from)
         void         *arg = start->arg;
 
         start->thread->handle = (uint64_t)pthread_self();
-        /* A name that the kernel refuses is a name less, no more. */
+        /* If the kernel refuses the name, the thread has none. */
         (void)pthread_setname_np(pthread_self(), start->name);
         (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
         w_store_rel(&start->taken, 1);                            /* [TS1] */
@@ -114,8 +121,8 @@ static int create(pthread_t *id, size_t stack_size, struct start *start)
         return -rc;
 }
 
-/* libc takes thread-local variables from the stack as well and refuses one that does not hold them;
- * how large they are it does not tell. */
+/* libc takes thread-local variables from the stack as well and refuses a stack that does not hold
+ * them. It does not tell how large they are. */
 static int create_fitting(pthread_t *id, size_t stack_size, struct start *start)
 {
         int rc = create(id, stack_size, start);
@@ -160,7 +167,8 @@ void w_os_thread_join(struct w_os_thread *thread)
 {
         int rc = pthread_join((pthread_t)thread->handle, NULL);
 
-        W_CHECK(rc == 0, "thread 0x%lx cannot be joined: %d", (unsigned long)thread->handle, rc);
+        W_CHECK(rc == 0, "thread 0x%lx cannot be joined: %s", (unsigned long)thread->handle,
+                w_error_name(rc));
 }
 
 int w_os_thread_count(void)
@@ -185,8 +193,8 @@ bool w_os_thread_try_join(struct w_os_thread *thread)
 {
         int rc = pthread_tryjoin_np((pthread_t)thread->handle, NULL);
 
-        W_CHECK(rc == 0 || rc == EBUSY, "thread 0x%lx cannot be joined: %d",
-                (unsigned long)thread->handle, rc);
+        W_CHECK(rc == 0 || rc == EBUSY, "thread 0x%lx cannot be joined: %s",
+                (unsigned long)thread->handle, w_error_name(rc));
         return rc == 0;
 }
 

@@ -1,11 +1,9 @@
 /* os/linux/thread_state.c - what a thread does at this moment, as the kernel sees it. Contract:
- * os/os.h.
+ * os/thread_state.h.
  *
- * Called by   sched/run/freeze.c, blocked.c, dump.c.
- *
- * A signal makes some calls of the kernel end early, whatever the handler's flags say: those that
- * sleep for a time or wait for one of many descriptors. Which call a thread waits in the kernel
- * tells, with its stack pointer and where it goes on.
+ * A signal makes some system calls end early, whatever the handler's flags are: the calls that
+ * sleep for a time or wait for one of many descriptors. The kernel tells in which call a thread
+ * waits, with its stack pointer and program counter.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,9 +22,9 @@
 
 enum { N_ARGS = 6, N_NUMBERS = N_ARGS + 2 };
 
-/* ---- Whether it may be disturbed ------------------------------------------------------------- */
+/* ---- Whether a signal ends the wait ---------------------------------------------------------- */
 
-/* Then it waits for a time, and is told when a handler ran. */
+/* True: the call waits for a limited time and returns when a handler ran. */
 static bool has_timeout(int fd, int option)
 {
         struct timeval t = { 0 };
@@ -42,7 +40,7 @@ static bool waits_on_word_for_ever(uint64_t op, uint64_t timeout)
         return (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) && !timeout;
 }
 
-/* Those that programs wait in most. Who is in any other is left alone. */
+/* The calls in which programs wait most. A thread in any other call is left alone. */
 static bool goes_on(long call, const uint64_t args[N_ARGS])
 {
         switch (call) {
@@ -56,11 +54,11 @@ static bool goes_on(long call, const uint64_t args[N_ARGS])
         case SYS_wait4: case SYS_waitid: case SYS_flock: case SYS_openat:
                 return true;
         default:
-                return call < 0;        /* it waits for memory, or somebody traces it */
+                return call < 0;        /* it waits for memory, or a debugger stopped it */
         }
 }
 
-/* ---- What the kernel says -------------------------------------------------------------------- */
+/* ---- /proc/self/task ------------------------------------------------------------------------- */
 
 static int file_of(int tid, const char *file, char *text, size_t size)
 {
@@ -86,7 +84,7 @@ static const char *hex(const char *text, uint64_t *out)
         }
 }
 
-/* "number 6 arguments sp pc", or "-1 sp pc" of one that waits without having called. */
+/* "number 6 arguments sp pc", or "-1 sp pc" for a thread that waits outside a system call. */
 static bool parse(const char *text, struct w_os_thread_state *out)
 {
         uint64_t    n[N_NUMBERS] = { 0 };

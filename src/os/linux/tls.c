@@ -1,8 +1,8 @@
-/* os/linux/tls.c - the thread-local word that tells weft's own threads. Contract: base/thread.h.
+/* os/linux/tls.c - the thread-local word that marks weft's own threads. Contract: base/thread.h.
  *
  * Initial-exec, so that reading it never calls into the loader (a signal handler may read it), and
  * `used`, because only inline assembly refers to it. The accessor is out of line: in this file the
- * compiler may do with the address what it likes, since no switch stands here.
+ * compiler may cache the address, since no context switch happens here.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,16 +1,14 @@
-/* os/linux/tty.c - terminals. Contract: os/linux/tty.h, os/os.h.
+/* os/linux/tty.c - terminals. Contract: os/linux/tty.h, os/fd.h.
  *
- * Called by   fd.c; net/io.c.
+ * poll(2) calls a terminal writable that has room for one byte, and write(2) then waits until all
+ * bytes are written. No single call can be non-blocking, and O_NONBLOCK belongs to the open file,
+ * which other processes share. Therefore this file opens the terminal once more.
  *
- * To poll(2) a terminal that has room for one byte has room, and write(2) then waits until all of
- * them are gone. No single call can be asked not to, and O_NONBLOCK belongs to the open file, which
- * others share: so the terminal is opened once more.
- *
- * That is done only where it leads to the same one: to open the master of a pty makes another pty,
- * and /dev/tty is whatever terminal the process has by now. A terminal tells which device it is,
- * and these say another one than their file has. One that was hung up is not opened for who has it
- * no more: the old descriptor is asked once the new one is there, and a hang-up after that hits
- * both.
+ * It does that only where the second descriptor leads to the same terminal. Opening the master of a
+ * pty makes another pty, and /dev/tty is the terminal that the process has by now. The terminal
+ * behind either of them reports another device than the file has. A terminal that was hung up must
+ * not be opened for a process that has lost it: the old descriptor is asked again after the new one
+ * was opened, and a later hang-up reaches both.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +24,7 @@
 #include <sys/stat.h>
 #include <termios.h>
 
-/* Is it a terminal, by its own name, that was not hung up? Which one? */
+/* True: fd is a terminal under its own device number and was not hung up. */
 static bool ask_device(int fd, unsigned int *device)
 {
         struct stat st;
@@ -61,7 +59,7 @@ int w_tty_open(int fd)
         return -ENOTTY;
 }
 
-/* VMIN 0; where it is to wait for VTIME it does not if it was opened not to, and says -EAGAIN. */
+/* With VMIN 0. A terminal with VTIME waits that long, unless it is non-blocking: -EAGAIN then. */
 bool w_os_tty_may_read_empty(int fd)
 {
         struct termios how;

@@ -1,7 +1,5 @@
 /* os/linux/tty.h - terminals.
  *
- * Called by   os/linux only.
- *
  * SPDX-License-Identifier: MIT
  */
 #ifndef W_OS_LINUX_TTY_H
@@ -9,8 +7,9 @@
 
 #include "base/compiler.h"
 
-/* Where fd is a terminal that writes wait for: a descriptor of its own for the same one, to write
- * to without waiting, and to be closed soon. -Exxx: it is something else, or none is to be had. */
+/* If fd is a terminal on which writes wait: opens a second, non-blocking descriptor of the same
+ * terminal for writing, which the caller must close soon. -Exxx: fd is something else, or no
+ * descriptor is available. */
 W_MUST_CHECK int w_tty_open(int fd);
 
 #endif

@@ -1,6 +1,4 @@
-/* os/linux/vm.c - address space: reserve, give back, guard. Contract: os/os.h.
- *
- * Called by   stack/, sigmask.c, cgroup.c.
+/* os/linux/vm.c - address space: reserve, give back, guard. Contract: os/vm.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +24,7 @@ size_t w_os_page_size(void)
         return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The kernel rounds a length up on its own; for guards that would be the neighbour's page. */
+/* The kernel rounds lengths up. A guard would then cover the neighbour's page. */
 static bool whole_pages(const void *addr, size_t size)
 {
         return size != 0 && (((uintptr_t)addr | size) & (w_os_page_size() - 1)) == 0;
@@ -70,8 +68,8 @@ int w_os_vm_map(void **out, size_t size)
 
 void w_os_vm_unmap(void *addr, size_t size)
 {
-        /* The kernel merges neighbouring mappings, and cutting one out again may exceed the limit
-         * of mappings. Then at least the memory goes back, and only address space is lost. */
+        /* The kernel merges neighbouring mappings, and splitting them again may exceed the limit of
+         * mappings. Then the memory is given back, and only address space is lost. */
         if (W_SYS_AT(W_CALL_MUNMAP, munmap(addr, size)) < 0)
                 (void)W_SYS(madvise(addr, size, MADV_DONTNEED));
 }
@@ -106,8 +104,8 @@ enum light { LIGHT_UNKNOWN, LIGHT_WORKS, LIGHT_MISSING };
 
 static w_atomic_u32 light_guard = W_ATOMIC_INIT(LIGHT_UNKNOWN);
 
-/* Lets the kernel itself write one byte at addr. A call that every emulator hands on with the
- * pointer as it is, needs no descriptor and changes nothing. */
+/* Lets the kernel itself write one byte at addr. Every emulator passes this call on with the
+ * pointer unchanged; it needs no descriptor and changes nothing else. */
 static int kernel_write(void *addr)
 {
         enum { NEVER_BLOCK_NOR_WAIT_FOR_SEEDING = 4 };   /* GRND_INSECURE, Linux 5.6 */
@@ -115,7 +113,7 @@ static int kernel_write(void *addr)
         return (int)W_SYS(syscall(SYS_getrandom, addr, 1, NEVER_BLOCK_NOR_WAIT_FOR_SEEDING));
 }
 
-/* Some emulators accept the advice and do nothing, locked memory refuses it: only the effect
+/* Some emulators accept the advice and do nothing; locked memory refuses it. Only the effect
  * counts, on and off. */
 static enum light try_light_guard(void *page, size_t size)
 {
@@ -123,7 +121,7 @@ static enum light try_light_guard(void *page, size_t size)
                 return LIGHT_MISSING;   /* no way to see the effect */
         int rc = advise(page, size, MADV_GUARD_INSTALL);
         if (rc == -ENOMEM)
-                return LIGHT_UNKNOWN;   /* a bad moment says nothing about the kernel */
+                return LIGHT_UNKNOWN;   /* says nothing about the kernel */
         if (rc < 0 || kernel_write(page) != -EFAULT)
                 return LIGHT_MISSING;
         rc = advise(page, size, MADV_GUARD_REMOVE);
@@ -139,7 +137,7 @@ static W_NOINLINE bool probe_light_guard(void)
                 return false;   /* nothing was learnt: the next caller tries again */
         enum light found = try_light_guard(page, size);
         w_os_vm_unmap(page, size);
-        /* hint: threads that probe at the same time find the same. */
+        /* hint: threads that probe at the same time get the same result. */
         w_store_rlx(&light_guard, (uint32_t)found);
         return found == LIGHT_WORKS;
 }

@@ -1,4 +1,4 @@
-/* os/sim/address.c - addresses of the simulated network. Contract: os/os.h.
+/* os/sim/address.c - addresses of the simulated network. Contract: os/socket.h.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,9 +1,8 @@
 /* os/sim/atomic.c - the simulator's back end of base/atomic.h: contract in base/atomic_hooks.h.
  *
- * Called by   every atomic access of the code under test.
- *
- * Each access is one step: first others may go on, then the access happens at once. Outside a run
- * (tests that prepare or inspect an object) accesses go straight to memory.
+ * Each access of the code under test is one step: first other threads may run, then the access
+ * happens at once. Outside a run (tests that prepare or inspect an object) accesses go straight to
+ * memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -82,7 +81,7 @@ static uint64_t apply(enum w_rmw_op op, uint64_t old, uint64_t operand)
         __builtin_unreachable();
 }
 
-/* What a locked instruction does: the own buffer first, then memory. */
+/* As a locked instruction: drains the own buffer first, then accesses memory. */
 static void step_locked(const void *addr, const struct w_site *site)
 {
         if (!w_sim.running)
@@ -127,8 +126,8 @@ void w_hook_fence(const struct w_site *site)
         W_SIM_LOG(w_sim.running, site, "fence");
 }
 
-/* Plain memory is not buffered. The access is a step of its own, so that what a missing lock or
- * edge leaves open is used by somebody. */
+/* Plain memory is not buffered. The access is a step of its own, so that another thread can run
+ * where a lock or an edge is missing. */
 void w_hook_plain(const void *addr, unsigned size, bool is_write, const struct w_site *site)
 {
         (void)addr, (void)size;

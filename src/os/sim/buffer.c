@@ -1,14 +1,12 @@
-/* os/sim/buffer.c - store buffers: what an M has stored and the others do not see yet.
- *
- * Called by   atomic.c for every access; machine.c at steps and OS calls; system.c (membarrier).
+/* os/sim/buffer.c - store buffers: stores of an M that other Ms do not see yet.
  *
  * A store waits in the buffer of its M; the M's own loads see it there. It reaches memory at a
- * seeded moment, even while its M does not run, or when the M does something that empties its
- * buffer. On the TSO machine stores leave in order. On the weak one a relaxed store may overtake
- * earlier stores to other addresses, but a release store leaves after all that came before it.
+ * seeded moment, even while its M does not run, or when the M drains its buffer by another access.
+ * On the TSO machine stores leave in order. On the weak machine a relaxed store may overtake
+ * earlier stores to other addresses, but a release store leaves after all earlier stores.
  *
  * All accesses to one address must have one size: a load that a buffered store covers in part has
- * no defined value here, and C11 gives it none either. Checked against the own buffer.
+ * no defined value here, nor in C11. Checked against the own buffer.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -99,7 +97,7 @@ void w_sim_buffer_drain_all(struct sim_m *m)
                 drain_at(m, 0);
 }
 
-/* The weak machine: may entry i leave before those in front of it? */
+/* The weak machine: may entry i leave before the entries in front of it? */
 static bool may_overtake(const struct sim_m *m, uint32_t i)
 {
         if (m->stores[i].release)

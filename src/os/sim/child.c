@@ -1,5 +1,5 @@
-/* os/sim/child.c - child processes of the simulated machine, which end when a test says so.
- * Contract: os/os.h.
+/* os/sim/child.c - child processes of the simulated machine, which a scenario ends. Contract:
+ * os/child.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -72,7 +72,7 @@ int w_os_child_wait(int pid, int *status, int options)
         return rc;
 }
 
-/* What has ended stays readable: the descriptor knows the child, not its number. */
+/* A descriptor of an ended child stays readable: it refers to the child, not to its number. */
 int w_os_child_open(int pid)
 {
         w_sim_call("pidfd");

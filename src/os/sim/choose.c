@@ -1,15 +1,13 @@
-/* os/sim/choose.c - who runs next: three strategies, because no single one finds every bug.
+/* os/sim/choose.c - which M runs next: three strategies, because no single one finds every bug.
  *
- * Called by   machine.c, at every step and whenever the running M cannot go on.
- *
- *   BY_CHANCE    before each step, with a chance drawn per run, anybody READY: many small mixes.
- *   BY_SLICE     one M runs for long, then anybody: one party far ahead of or behind the others.
+ *   BY_CHANCE    before each step, with a chance drawn per run, any READY M: many small mixes.
+ *   BY_SLICE     one M runs for long, then any READY M: one party far ahead of or behind the rest.
  *   BY_PRIORITY  the READY M with the highest random priority runs; at a few random steps the
- *                running one falls below all others. A bug that needs d ordering constraints is
+ *                running M falls below all others. A bug that needs d ordering constraints is
  *                then found with a probability that does not shrink with the number of steps
  *                except by its (d - 1)th power (the idea of probabilistic concurrency testing).
  *
- * No M runs longer than `patience` steps while another could: a loop that waits for somebody else
+ * No M runs longer than `patience` steps while another M is READY: a loop that waits for another M
  * must end under every strategy.
  *
  * SPDX-License-Identifier: MIT
@@ -21,7 +19,7 @@ static uint32_t draw(uint32_t low, uint32_t high)
         return low + w_rand_below(&w_sim.rand, high - low + 1);
 }
 
-/* Log-uniform: every power of two in [low, high] alike. */
+/* Log-uniform: every power of two in [low, high] is equally likely. */
 static uint32_t draw_scale(uint32_t low, uint32_t high)
 {
         uint32_t n = (uint32_t)(__builtin_clz(low) - __builtin_clz(high));
@@ -104,7 +102,7 @@ static struct sim_m *choose_by_slice(void)
 struct sim_m *w_sim_choose_at_step(void)
 {
         if ((w_sim.ready & (w_sim.ready - 1)) == 0)
-                return w_sim.running;           /* nobody else */
+                return w_sim.running;           /* no other M is READY */
         if (w_sim.stretch > w_sim.profile.patience)
                 return w_sim_choose_other();
         switch (w_sim.profile.strategy) {

@@ -1,7 +1,8 @@
-/* os/sim/cpu_usage.c - what a simulated thread has had of the CPUs: contract in os/os.h.
+/* os/sim/cpu_usage.c - the CPU time of a simulated thread. Contract: os/thread_state.h.
  *
- * Every thread has a CPU of its own, so it waits for one only where a scenario says so, or at any
- * step while it says that they are scarce. As in real kernels a wait counts when it is over.
+ * Every thread has a CPU of its own. It waits for a CPU only where a scenario says so (sim_starve),
+ * or at any step while the scenario has made CPUs scarce. As in real kernels a wait counts when it
+ * is over.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -53,7 +54,7 @@ int w_os_cpu_usage_read(int fd, struct w_os_cpu_usage *out)
                         .wait = m->wait,
                 };
         if (late)
-                (void)w_sim_wait(w_sim.now + late);     /* old news when it arrives */
+                (void)w_sim_wait(w_sim.now + late);     /* outdated when it arrives */
         w_sim_return();
         return rc;
 }
@@ -103,7 +104,7 @@ void sim_cpus_are_scarce(int64_t ns)
         w_sim.scarce_ns = ns;
 }
 
-/* Half of them for a moment only: that is when what it has buffered is not seen meanwhile. */
+/* Half of the waits are short: then the buffered stores of the thread stay invisible meanwhile. */
 void w_sim_starve_at_step(void)
 {
         struct sim_m *self = w_sim.running;

@@ -1,11 +1,11 @@
-/* os/sim/fd.c - descriptors of the simulated machine: pipes of a few bytes, and sockets, which have
- * a file of their own. Contract: os/os.h.
+/* os/sim/fd.c - descriptors of the simulated machine: pipes of a few bytes, and sockets, for which
+ * see os/sim/socket.c. Contract: os/fd.h.
  *
- * Reads and writes move fewer bytes than they could now and then; reads of what is said to be TCP
- * do not. Who watches a pipe hears of new bytes each time, but of room only if somebody has found
- * that there was none: so it is with sockets. Pipes serve as sockets too: an error that a test asks
- * for is told once, as by a real one, to who reads or writes next. And as terminals, which are used
- * after a look only. Numbers are used again at once, the lowest first, as by real kernels.
+ * Some reads and writes move fewer bytes than they could; reads from a TCP socket never do. A
+ * watched pipe reports new bytes each time, but room only if a caller has found that there was
+ * none, as real sockets do. Pipes serve as sockets too: an error that a scenario sets is returned
+ * once, to the next read or write. And they serve as terminals, which are used after a poll only.
+ * Numbers are reused at once, the lowest first, as by real kernels.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -200,7 +200,7 @@ int w_os_fd_poll(int fd, uint32_t events)
         return (int)state;
 }
 
-/* As many as there are, or fewer. */
+/* At most `most`, and by chance fewer. */
 static size_t some_of(size_t n, size_t most)
 {
         if (n > most)
@@ -214,7 +214,7 @@ void sim_make_wait(int fd, int64_t ns)
         w_sim_file(fd)->takes_ns = ns;
 }
 
-/* The call has begun, and takes its time. */
+/* A blocking call takes its time before it uses the file. */
 static struct sim_file *file_to_use(int fd, bool waits)
 {
         struct sim_file *file = w_sim_file(fd);
@@ -237,7 +237,7 @@ void sim_fail_file(int fd, int error)
         w_sim_return();
 }
 
-/* 0, or the error that is told now. Data that came before it comes first. */
+/* 0, or the error, which is cleared. Data that came before the error is read first. */
 static int take_error(struct sim_file *file)
 {
         int error = file->error;
@@ -300,7 +300,7 @@ static void finish(const char *what, int fd, intptr_t rc)
         w_sim_return();
 }
 
-/* A call that waits has an end whatever it finds. */
+/* A blocking call must end, whatever the file holds. */
 static intptr_t checked(int fd, bool waits, intptr_t rc)
 {
         SIM_CHECK(!waits || rc != -EAGAIN, "a call for %d would wait for ever", fd);
@@ -371,7 +371,7 @@ intptr_t w_os_fd_write_blocking(int fd, const void *buf, size_t n)
         return w_os_fd_writev_blocking(fd, &(struct iovec){ (void *)(uintptr_t)buf, n }, 1, -1);
 }
 
-/* ---- Several pieces, and messages ------------------------------------------------------------ */
+/* ---- Several buffers, and messages ----------------------------------------------------------- */
 
 /* Through one buffer: a pipe holds no more. */
 enum { ROOM = PIPE_BYTES };

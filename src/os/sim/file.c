@@ -1,7 +1,7 @@
-/* os/sim/file.c - regular files of the simulated machine: a few bytes that may be far away.
+/* os/sim/file.c - regular files of the simulated machine: a few bytes that may not be in memory.
  *
- * Whether some of them are in memory is decided anew each time; who waits for the others blocks its
- * thread for a while.
+ * Each call decides anew whether some of the bytes are in memory. A call that waits for the other
+ * bytes blocks its thread for a while.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -40,7 +40,7 @@ uint32_t sim_most_busy(void)
         return w_sim.net.most_busy;
 }
 
-/* One piece, from or to a place; how much of it. */
+/* Moves one buffer from or to offset `at`; returns how many bytes. */
 static size_t move(struct sim_file *file, void *buf, size_t n, size_t at, bool writes)
 {
         size_t end = writes ? FILE_BYTES : file->size;
@@ -56,7 +56,7 @@ static size_t move(struct sim_file *file, void *buf, size_t n, size_t at, bool w
         return n;
 }
 
-/* At most so many bytes. */
+/* Moves at most `most` bytes. */
 static intptr_t move_all(struct sim_file *file, const struct iovec *v, int n, int64_t at,
                          bool writes, size_t most)
 {

@@ -1,7 +1,7 @@
-/* os/sim/futex.c - sleeping on a word: contract in os/os.h.
+/* os/sim/futex.c - sleeping on a word. Contract: os/futex.h.
  *
- * A sleep may end for no reason, a wake may take effect late, and whom a wake finds is anybody's
- * guess: all of which the real call may do, and seldom does while somebody watches.
+ * A sleep may end spuriously, a wake may take effect late, and a wake picks any of the sleepers.
+ * The real call may do all of this, and seldom does in a test.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +16,7 @@ static const char *word_name(const struct sim_m *m, const void *word)
                                                     : w_sim_value((uintptr_t)word);
 }
 
-/* When the sleep ends without anybody's help. */
+/* When the sleep ends without a wake. */
 int64_t w_sim_spurious_at(int64_t deadline_at)
 {
         if (!w_sim_chance(w_sim.profile.p_spurious))

@@ -1,9 +1,6 @@
 /* os/sim/machine.c - the simulated machine moves: steps, waiting, virtual time.
  *
- * Called by   the other files of os/sim.
- * Calls       choose.c (who is next), buffer.c (what drains), report.c.
- *
- * There is no scheduler loop: whoever reaches a step or starts to wait chooses the next M and
+ * There is no scheduler loop: an M that reaches a step or starts to wait chooses the next M and
  * switches to it directly.
  *
  * SPDX-License-Identifier: MIT
@@ -14,7 +11,7 @@
 
 #include <stdarg.h>
 
-enum { BUFFERED_AT_MOST_NS = 1000 };    /* real ones drain in tens of nanoseconds */
+enum { BUFFERED_AT_MOST_NS = 1000 };    /* real buffers drain in tens of nanoseconds */
 
 struct sim_machine w_sim;
 
@@ -25,7 +22,7 @@ static bool on_first_stack(const struct sim_m *self)
         return (uintptr_t)__builtin_frame_address(0) - (uintptr_t)self->stack < self->stack_size;
 }
 
-/* `here` becomes the place where self, which runs, stands now. */
+/* Sets up `here` of self, which runs, for its present stack. */
 static void take_entry(struct sim_m *self)
 {
         if (on_first_stack(self))
@@ -109,7 +106,7 @@ void w_sim_set_due(struct sim_m *m, int64_t due_at)
                 w_sim.next_due_at = due_at;
 }
 
-/* Mostly soon, sometimes long after: each power of two up to 64 us is as likely as the next. */
+/* Mostly soon, sometimes long after: each power of two up to 64 us is equally likely. */
 int64_t w_sim_lateness(void)
 {
         if (!w_sim_chance(w_sim.profile.p_late))
@@ -117,7 +114,7 @@ int64_t w_sim_lateness(void)
         return (int64_t)w_rand_below(&w_sim.rand, 2u << w_rand_below(&w_sim.rand, 16));
 }
 
-/* Time passes without steps only when nobody can take one. No store stays buffered that long. */
+/* Time passes without steps only when no M can take one. No store stays buffered that long. */
 static void pass_time_until(int64_t at)
 {
         if (at - w_sim.now > BUFFERED_AT_MOST_NS)

@@ -8,13 +8,13 @@
  *   WAITING  until due_at         -> READY    when the time has come; wakers bring due_at forward
  *   ENDED    waits to be joined   -> FREE     the joiner
  *
- * How the stacks compose. `here` is the place where an M stands while another one runs, on whatever
- * stack that may be. `born` describes its first stack. Code under test may switch between goroutine
- * stacks inside an M without telling the simulator, and may be left while it stands on one: `here`
- * then adopts that stack for as long as it is left, and ASan tells the one who arrives what the
- * bounds of the stack left behind were. The fibers of goroutines belong to the scheduler under
- * test: they are valid while the goroutine does not run, `here` while the M does not run, and
- * neither is read in the other's time.
+ * How the stacks compose. `here` is the context of an M while another M runs, on whatever stack
+ * that is. `born` describes its first stack. Code under test may switch between goroutine stacks
+ * inside an M without telling the simulator, and the simulator may switch away from the M on any of
+ * them. `here` then adopts that stack until the M runs again, and ASan tells the next M the bounds
+ * of the stack before. The fibers of goroutines belong to the scheduler under test. They are valid
+ * while the goroutine does not run, `here` while the M does not run, and neither is read outside
+ * its time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -40,7 +40,7 @@ struct sim_store {
 enum sim_state { M_FREE, M_READY, M_WAITING, M_ENDED };
 
 struct sim_m {
-        struct fiber         here;      /* where it stands; valid while it does not run */
+        struct fiber         here;      /* its context; valid while it does not run */
         struct fiber         born;      /* its first stack */
         enum sim_state       state;
         uint32_t             slot;      /* index in w_sim.ms */
@@ -50,14 +50,14 @@ struct sim_m {
         void               (*fn)(void *);
         void                *arg;
         struct thread       *self;      /* what w_self() answers */
-        struct w_os_foreign    foreign;
+        struct w_os_foreign  foreign;
 
-        const char          *call;      /* the call it is in; NULL: own code */
-        const void          *word;      /* what it sleeps on, NULL if nothing or already woken */
+        const char          *call;      /* the OS call it is in; NULL: none */
+        const void          *word;      /* it sleeps on this; NULL: on nothing, or woken */
         uint32_t             expected;
-        bool                 woken;     /* by somebody, not by the time */
+        bool                 woken;     /* by another M, not by its deadline */
         int64_t              due_at;    /* WAITING: becomes READY then */
-        struct sim_m        *joining;   /* whom it waits for */
+        struct sim_m        *joining;   /* it waits for this M to end */
 
         struct sim_store     stores[N_STORES];
         uint32_t             n_stores;
@@ -69,8 +69,8 @@ struct sim_m {
         int64_t              works_since;       /* not counted in `run` yet */
         uint32_t             n_timers;          /* made for it, and not deleted */
         int64_t              preempts_at;        /* of `run`; 0: its timer is not armed */
-        bool                 is_struck;         /* it is in the handler */
-        bool                 is_sent;           /* w_os_preempt_send, and not arrived */
+        bool                 is_struck;         /* it is in the preemption handler */
+        bool                 is_sent;           /* w_os_preempt_send; has not arrived */
         bool                 sleeps;            /* in w_os_sleep_until */
 
         uint32_t             priority;  /* strategy BY_PRIORITY */
@@ -85,7 +85,7 @@ struct sim_m {
 
 enum sim_strategy { BY_CHANCE, BY_SLICE, BY_PRIORITY };
 
-/* What the seed made of this run. Chances are out of 1024. */
+/* The parameters that the seed gives a run. Chances are out of 1024. */
 struct sim_profile {
         enum sim_strategy strategy;
         uint32_t          p_switch;     /* BY_CHANCE: per step */
@@ -110,7 +110,7 @@ struct sim_pipe {
         uint32_t n_readers, n_writers;
         uint32_t n;
         unsigned char bytes[PIPE_BYTES];
-        bool     lacks_room;            /* somebody had more to write, or saw that it was full */
+        bool     lacks_room;            /* a writer had more bytes, or found it full */
 };
 
 struct sim_child {
@@ -119,23 +119,23 @@ struct sim_child {
         int  status;
 };
 
-/* An open file: one end of a pipe, a socket, a regular one, or that of a child. */
+/* An open file: one end of a pipe, a socket, a regular file, or a descriptor of a child. */
 struct sim_file {
         struct sim_pipe   *pipe;
         struct sim_socket *socket;
         bool               is_regular;
-        bool               refuses;     /* it says -EAGAIN to everybody */
-        bool               waits;       /* it cannot be asked not to: -EOPNOTSUPP */
-        int64_t            takes_ns;    /* to use it then */
-        const struct sim_child *child;  /* a descriptor of that one */
+        bool               refuses;     /* every call returns -EAGAIN */
+        bool               waits;       /* it has no non-blocking calls: -EOPNOTSUPP */
+        int64_t            takes_ns;    /* how long a blocking call takes */
+        const struct sim_child *child;  /* the file is a descriptor of this child */
         int                child_pid;
         uint32_t           position, size;
         unsigned char      bytes[FILE_BYTES];
         bool               writes;
-        bool               is_tcp;      /* w_os_fd_is_tcp has said so */
+        bool               is_tcp;      /* the result of w_os_fd_is_tcp */
         uint32_t           n_fds;       /* 0: free */
-        uint32_t           number;      /* used again for later files */
-        int                error;       /* -Exxx: told once */
+        uint32_t           number;      /* reused for later files */
+        int                error;       /* -Exxx: one call returns it */
         int64_t            linger_ns;
 };
 
@@ -154,29 +154,29 @@ struct sim_socket {
         enum sim_socket_state state;
         bool              blocks;       /* connect waits */
         bool              shut;
-        uint32_t          port;         /* its own, or the one that it connects to */
-        uint32_t          way;          /* CONNECTING: what the network does, see sim.h */
-        int64_t           due_at;       /* CONNECTING: when that is known */
-        int               error;        /* FAILED: why, told once */
+        uint32_t          port;         /* its own, or its peer's */
+        uint32_t          way;          /* CONNECTING: how the network behaves, see sim.h */
+        int64_t           due_at;       /* CONNECTING: when the result is known */
+        int               error;        /* FAILED: the error, which one call returns */
         struct sim_pipe  *in, *out;     /* CONNECTED */
         struct sim_m     *sleeper;      /* waits in connect */
         struct sim_socket *pending[N_BACKLOG];  /* LISTENS: not accepted yet */
         uint32_t          n_pending;
 };
 
-/* What a lookup has found. */
+/* The result of a lookup. */
 struct sim_list {
         bool             used;
         uint32_t         n;
         struct w_os_addr addrs[N_LISTED];
 };
 
-/* What the poller knows of a file under a number. */
+/* A file that is registered with the poller under a number. */
 struct sim_known {
         struct sim_file *file;          /* NULL: free */
         int              fd;
         uint32_t         seq, events;   /* events 0: not armed */
-        bool             watched;       /* events are what has happened and was not told */
+        bool             watched;       /* then events are the ones not reported yet */
 };
 
 struct sim_net {
@@ -186,12 +186,12 @@ struct sim_net {
         struct sim_known known[N_KNOWN];
         uint32_t         known_end;     /* none is in use from here on */
         struct sim_socket sockets[N_SOCKETS];
-        uint32_t         sockets_end;   /* likewise */
+        uint32_t         sockets_end;   /* none is in use from here on */
         struct sim_list  lists[N_LISTS];
         uint32_t         fds_at_most;   /* for sockets; 0: N_FDS */
         uint32_t         last_port;
         uint32_t         p_abort;       /* of 1024: an accepted connection is gone already */
-        uint32_t         p_refuse;      /* of 1024: the poller has no room; 0: by chance only */
+        uint32_t         p_refuse;      /* of 1024: the poller is full; 0: by chance only */
         bool             is_open, wakeups;
         struct sim_child children[N_CHILDREN];
         uint32_t         n_children;    /* ever started */
@@ -221,7 +221,7 @@ struct sim_machine {
         uint32_t slice_left;
         uint64_t changes[N_CHANGES];    /* steps at which the running M falls to the bottom */
         uint32_t lowest;                /* the next priority below all others */
-        bool     reconsider;            /* BY_PRIORITY: somebody became ready or changed */
+        bool     reconsider;            /* BY_PRIORITY: an M became ready or changed */
 
         void   (*on_interrupt)(void);
         void   (*on_step)(void);
@@ -229,14 +229,14 @@ struct sim_machine {
         void   (*on_preempt)(const struct w_os_regs *regs, enum w_os_preempt_cause why);
         int      preempt_signal;
         bool   (*on_arrival)(int sig);
-        uint64_t caught, raised;        /* sets of signals, see os/os.h */
+        uint64_t caught, raised;        /* sets of signals, see os/signal.h */
         bool     has_membarrier;
-        uint32_t n_usage_fds;             /* w_os_cpu_usage_open */
+        uint32_t n_usage_fds;           /* w_os_cpu_usage_open */
         struct sim_net net;
-        int      cpus, quota;           /* as changed since; cpus 0: not */
-        int64_t  scarce_ns;             /* for so long a step may have to wait for a CPU */
+        int      cpus, quota;           /* set by sim_machine_has; cpus 0: not set */
+        int64_t  scarce_ns;             /* how long a step may wait for a CPU */
         size_t   said_len;
-        char     said[4000];            /* what went to w_os_write_err */
+        char     said[4000];            /* the text that went to w_os_write_err */
 
         struct sim_m ms[SIM_MAX_THREADS];
 };
@@ -253,36 +253,35 @@ void w_sim_call(const char *call);
 /* ... and at its end. */
 void w_sim_return(void);
 
-/* Sleeps until due_at, or until somebody woke it; true if woken. */
+/* Sleeps until due_at or until another M wakes it; true if woken. */
 bool w_sim_wait(int64_t due_at);
 
 /* Ends the wait of m, at once or late. */
 void w_sim_wake(struct sim_m *m);
 
-/* Lets somebody else run if there is anybody. */
+/* Lets another M run if one is READY. */
 void w_sim_give_way(void);
 
-/* READY now, whatever it waited for. */
+/* Makes m READY, whatever it waited for. */
 void w_sim_become_ready(struct sim_m *m);
-/* WAITING until then. */
+/* Sets the time until which m is WAITING. */
 void w_sim_set_due(struct sim_m *m, int64_t due_at);
-/* How long a wake-up or a start takes, by chance nothing. */
+/* How long a wake-up or a start takes; by chance 0. */
 int64_t w_sim_lateness(void);
 
-/* The running M ends; the others go on. */
+/* The running M ends; the other Ms go on. */
 W_NORETURN void w_sim_leave_for_good(void);
-/* The run ends, whatever state the others are in. */
+/* The run ends, whatever state the other Ms are in. */
 W_NORETURN void w_sim_end_run(void);
 
 /* ---- preempt.c: a timer that has run down ---------------------------------------------------- */
 
 void w_sim_preempt(void);
-/* What was sent arrives. */
+/* The signal of w_os_preempt_send arrives. */
 void w_sim_preempt_sent(void);
 void w_sim_preempt_at_step(void);
 
-/* ---- cpu_usage.c: somebody else has the CPU
- * -------------------------------------------------------- */
+/* ---- cpu_usage.c: another thread has the CPU ------------------------------------------------ */
 
 void w_sim_starve_at_step(void);
 
@@ -312,12 +311,12 @@ static inline bool w_sim_fails(void)
         return w_sim.profile.p_fail && w_sim_chance(w_sim.profile.p_fail);
 }
 
-/* ---- choose.c: who runs next ---------------------------------------------------------------- */
+/* ---- choose.c: which M runs next ------------------------------------------------------------ */
 
 void w_sim_profile_draw(const struct sim_config *config);
-/* The M that runs the next step, possibly the running one. Some M is READY. */
+/* The M that runs the next step, possibly the running M. Some M is READY. */
 struct sim_m *w_sim_choose_at_step(void);
-/* After the running one gave way or cannot go on. */
+/* After the running M yielded or cannot go on. */
 struct sim_m *w_sim_choose_other(void);
 
 /* ---- buffer.c: store buffers ---------------------------------------------------------------- */
@@ -333,10 +332,10 @@ void w_sim_memory_write(void *addr, unsigned size, uint64_t value);
 
 /* ---- signal.c ------------------------------------------------------------------------------- */
 
-/* At a step: what was raised may hit the running M. */
+/* At a step: a raised signal may hit the running M. */
 void w_sim_signals_arrive(void);
-/* The running M is about to sleep where a signal would wake it: all that it does not block hits it
- * now, or else nobody might ever be hit. */
+/* The running M is about to sleep where a signal would wake it: every pending signal that it does
+ * not block hits it now. Otherwise the signal might never hit a thread. */
 void w_sim_signals_before_sleep(void);
 
 /* ---- fd.c ----------------------------------------------------------------------------------- */
@@ -344,9 +343,10 @@ void w_sim_signals_before_sleep(void);
 /* The open file, or NULL. */
 struct sim_file *w_sim_file(int fd);
 bool w_sim_is_regular(int fd);
-/* What poll(2) would say if it was asked for everything. */
+/* What poll(2) would report with all events requested. */
 uint32_t w_sim_file_state(const struct sim_file *file);
-/* The same by who asks for it: what lacks is told of once it is there. */
+/* The same for a caller that will wait: records that it found no room, so that the poller reports
+ * room later. */
 uint32_t w_sim_file_look(struct sim_file *file);
 
 /* A free number for the file, -EMFILE. */
@@ -356,17 +356,17 @@ struct sim_file *w_sim_new_file(void);
 struct sim_pipe *w_sim_new_pipe(void);
 /* One end fewer. */
 void w_sim_leave_pipe(struct sim_pipe *pipe, bool writes);
-/* From or to a pipe, as read and write; all: as many as there are. */
+/* From or to a pipe, as read and write; all: no short reads. */
 intptr_t w_sim_take_bytes(struct sim_pipe *pipe, bool all, void *buf, size_t n);
 intptr_t w_sim_put_bytes(struct sim_pipe *pipe, const void *buf, size_t n);
 
 /* ---- socket.c ------------------------------------------------------------------------------- */
 
-/* What the network has done by now. No step. */
+/* Applies the network events that are due by now. No step. */
 void w_sim_net_settle(void);
-/* When it does something next; W_FOREVER. */
+/* The time of the next network event; W_FOREVER: none. */
 int64_t w_sim_net_due(void);
-/* As those of files. */
+/* As the functions for files. */
 uint32_t w_sim_socket_state(const struct sim_socket *s);
 intptr_t w_sim_socket_read(struct sim_socket *s, bool all, void *buf, size_t n);
 intptr_t w_sim_socket_write(struct sim_socket *s, const void *buf, size_t n);
@@ -382,10 +382,10 @@ intptr_t w_sim_file_use(int fd, const struct iovec *v, int n, int64_t at, bool w
 
 /* ---- poller.c ------------------------------------------------------------------------------- */
 
-/* Something may have happened on some file. */
+/* Wakes waiters: an event may have happened on some file. */
 void w_sim_poller_tell(void);
-/* Something new has happened on this end of the pipe, to the socket, to the child: who watches it
- * is told, by w_sim_poller_tell. No step. */
+/* Records a new event on this end of the pipe, on the socket, on the child. w_sim_poller_tell wakes
+ * the waiters for it. No step. */
 void w_sim_poller_mark(const struct sim_pipe *pipe, bool writes);
 void w_sim_poller_mark_socket(const struct sim_socket *s);
 void w_sim_poller_mark_child(const struct sim_child *child);
@@ -394,13 +394,13 @@ void w_sim_poller_lose(const struct sim_file *file);
 
 /* ---- futex.c -------------------------------------------------------------------------------- */
 
-/* When a sleep until deadline_at ends by itself, perhaps for no reason. */
+/* When a sleep until deadline_at ends by itself, perhaps spuriously. */
 int64_t w_sim_spurious_at(int64_t deadline_at);
 
 /* ---- vm.c ----------------------------------------------------------------------------------- */
 
 void w_sim_vm_reset(void);
-/* Has anybody written to pages that are not mapped any more? */
+/* True: a page was written after it was unmapped. */
 bool w_sim_vm_has_strays(void);
 
 /* ---- report.c: log and failure report ------------------------------------------------------- */
@@ -413,8 +413,8 @@ void w_sim_log_line(const struct sim_m *m, const struct w_site *site, const char
                 w_sim_log_line(m, site, __VA_ARGS__);                                           \
 } while (0)
 
-/* A value for the log, the same in every replay: what looks like an address is numbered in the
- * order of first appearance. The text lives until the fifth next call. */
+/* A value for the log, the same in every replay: values that look like addresses are numbered in
+ * the order of first appearance. The text is valid until the fifth next call. */
 const char *w_sim_value(uint64_t value);
 void w_sim_names_reset(void);
 

@@ -1,10 +1,10 @@
-/* os/sim/poller.c - when something happens on a descriptor. Contract: os/os.h.
+/* os/sim/poller.c - events on descriptors. Contract: os/poller.h.
  *
- * As the real one it knows files, each under a number: one that was closed is known for as long as
- * another number leads to it, and tells of things under the old number. Who is told may sit on the
- * news for a while, as a thread that the kernel has woken but does not run. Of files that are
- * watched it tells when something new has happened, and what is so by then: the last bytes and the
- * end of the stream may be one piece of news. Now and then it tells for no reason.
+ * Like the real poller it registers files, each under a number. A file whose number was closed
+ * stays registered while another number leads to it, and its events are reported under the old
+ * number. A waiter may receive a report late, as a thread that the kernel has woken but does not
+ * run. A watched file is reported when a new event has happened, with all conditions that hold by
+ * then: the last bytes and the end of the stream may be one report. Some reports are spurious.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +14,7 @@
 
 #define SLEEPS_HERE (&w_sim.net)        /* as sim_m.word */
 
-/* What somebody would be told of it now. */
+/* The events that a wait would report for it now. */
 static uint32_t news_of(const struct sim_known *k)
 {
         if (!k->file || !k->events)
@@ -43,7 +43,7 @@ bool sim_wakeups(void)
         return w_sim.net.wakeups;
 }
 
-/* One of those who wait hears of it, or, of the bell, all. */
+/* Wakes one of the waiters for an event, or all of them while the wakeup is set. */
 void w_sim_poller_tell(void)
 {
         struct sim_m *one = NULL;
@@ -57,7 +57,7 @@ void w_sim_poller_tell(void)
                 if (m->state != M_WAITING || m->word != SLEEPS_HERE)
                         continue;
                 if (due < m->due_at)
-                        w_sim_set_due(m, due);  /* something happens by itself */
+                        w_sim_set_due(m, due);  /* a network event is due */
                 if (w_sim.net.wakeups)
                         w_sim_wake(m);
                 else if (tells && w_rand_below(&w_sim.rand, ++n) == 0)
@@ -67,7 +67,7 @@ void w_sim_poller_tell(void)
                 w_sim_wake(one);
 }
 
-/* The end of this pipe that a file is. */
+/* True: the file is this end of the pipe. */
 static bool is_end_of(const struct sim_file *file, const struct sim_pipe *pipe, bool writes)
 {
         if (file->socket)
@@ -200,7 +200,7 @@ int w_os_poller_arm(struct w_os_poller *poller, int fd, uint32_t seq, uint32_t e
         return k ? 0 : file ? -ENOENT : -EBADF;
 }
 
-/* The state is looked at, as by w_os_fd_poll. What is not so yet is told of once it happens. */
+/* Reads the state, as w_os_fd_poll does. A condition that does not hold yet is reported later. */
 static void set_watched(struct sim_known *k, struct sim_file *file, int fd, uint32_t seq)
 {
         uint32_t state = w_sim_file_look(file);
@@ -251,7 +251,7 @@ void w_os_poller_forget(struct w_os_poller *poller, int fd)
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-/* A watched file may be told of although nothing has happened. */
+/* A watched file may be reported although no event has happened. */
 static void invent(void)
 {
         struct sim_known *k = &w_sim.net.known[w_rand_below(&w_sim.rand, N_KNOWN)];
@@ -260,14 +260,14 @@ static void invent(void)
                 k->events = 1;
 }
 
-/* What was news is over; what comes next is news again. */
+/* The events were reported; the next ones are new again. */
 static void look_away(struct sim_known *k)
 {
         k->events = 0;
         (void)w_sim_file_look(k->file);
 }
 
-/* Not always all that there is, and in any order. */
+/* Reports not always all events, and in any order. */
 static int gather(struct w_os_event *out, int n)
 {
         if (w_sim.profile.p_spurious && w_sim_chance(w_sim.profile.p_spurious))
@@ -292,7 +292,7 @@ static int gather(struct w_os_event *out, int n)
                           k->seq);
         }
         if (n_out)
-                w_sim_poller_tell();    /* of the rest, somebody else */
+                w_sim_poller_tell();    /* another waiter gets the rest */
         return n_out;
 }
 
@@ -319,7 +319,7 @@ int w_os_poller_wait(struct w_os_poller *poller, struct w_os_event *out, int n,
         int64_t late = n_out ? w_sim_lateness() : 0;
 
         if (late)
-                (void)w_sim_wait(w_sim.now + late);     /* old news when it arrives */
+                (void)w_sim_wait(w_sim.now + late);     /* outdated when it arrives */
         w_sim_return();
         return n_out;
 }

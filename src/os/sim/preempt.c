@@ -1,9 +1,9 @@
-/* os/sim/preempt.c - timers on the CPU time of simulated threads, and signals to one of them:
- * contract in os/os.h.
+/* os/sim/preempt.c - timers on the CPU time of simulated threads, and signals to one thread.
+ * Contract: os/preempt.h.
  *
- * Time on a CPU is what sim_work() spends. A timer that has run down strikes at a seeded moment
- * soon after: in the middle of the work, or at any step that its thread takes, in weft's own code
- * too. So does what is sent, also while its thread sleeps.
+ * CPU time is the time that sim_work() spends. A timer that has run down interrupts its thread at a
+ * seeded moment soon after: in the middle of the work, or at any step, in weft's own code too. A
+ * signal that is sent arrives in the same places, and also while its thread sleeps.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -98,7 +98,7 @@ static bool is_blocked(const struct sim_m *m)
         return m->mask.bits[0] & W_SIG_BIT(w_sim.preempt_signal);
 }
 
-/* Who sleeps, or is in the middle of its work, is hit at once; who waits for a CPU is not. */
+/* A thread that sleeps or works is interrupted at once, a thread that waits for a CPU is not. */
 static void disturb(struct sim_m *m)
 {
         if (m->state == M_WAITING && !is_blocked(m) && (m->works || m->sleeps || m->word))
@@ -174,7 +174,7 @@ bool w_os_code_find(const void *addr, struct w_os_symbol *out)
         return false;
 }
 
-/* ---- Striking -------------------------------------------------------------------------------- */
+/* ---- Interrupting ---------------------------------------------------------------------------- */
 
 static void strike(struct sim_m *self, enum w_os_preempt_cause why)
 {

@@ -1,9 +1,7 @@
-/* os/sim/report.c - what a reader gets: the log of a replay, and the report of a failed run.
+/* os/sim/report.c - the log of a replay, and the report of a failed run.
  *
- * Called by   W_SIM_LOG everywhere in os/sim; sim_fail().
- *
- * A line of the log: step, virtual time, M, what happened, file and line. Nothing in it depends on
- * where things lie in memory, so two replays of one seed are equal byte for byte.
+ * A line of the log: step, virtual time, M, event, file and line. Nothing in it depends on
+ * addresses, so two replays of one seed are equal byte for byte.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,6 @@
-/* os/sim/resolve.c - names of hosts on the simulated machine: they say themselves what they stand
- * for, see sim.h. Contract: os/os.h.
+/* os/sim/resolve.c - names of hosts on the simulated machine. Contract: os/names.h.
+ *
+ * A name itself says which addresses it has, see sim.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -43,7 +44,7 @@ static struct sim_list *new_list(void)
         sim_fail("too many answers that nobody has freed");
 }
 
-/* Label by label. False: nobody knows it. */
+/* Label by label. False: the name is unknown. */
 static bool answer(struct sim_list *list, const struct w_os_lookup *ask, bool *slow)
 {
         for (const char *label = ask->node; label; label = strchr(label, '-')) {

@@ -1,9 +1,7 @@
 /* os/sim/run.c - one run from seed to end, and the threads in it.
  *
- * Called by   the runner (tests/sim) through sim.h; thread.c for the threads.
- *
- * sim_run() stands on the hub, the stack of its caller, and gets control back at the end.
- * Stacks are kept from run to run; nothing else is.
+ * sim_run() runs on the hub, the stack of its caller, and gets control back at the end. Stacks stay
+ * from run to run; nothing else does.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -45,10 +43,8 @@ static bool provide_stack(struct sim_m *m, size_t size)
 /* The last steps of a thread: joiners go on, its slot waits for them. */
 static W_NORETURN void end_thread(struct sim_m *self)
 {
-        self->foreign.ends = true;
-        for (int i = 0; i < W_OS_N_HOOKS; i++)
-                if (self->foreign.at_end[i])
-                        self->foreign.at_end[i](&self->foreign);
+        if (self->foreign.at_end)
+                self->foreign.at_end(&self->foreign);
         w_sim_call("thread end");
         SIM_CHECK(!self->altstack.base, "m%u ends with its signal stack installed", self->number);
         SIM_CHECK(!self->preempts_at, "m%u ends with its timer armed", self->number);
@@ -97,13 +93,13 @@ static void m_entry(void *arg)
         w_sim_buffer_drain_all(self);
         SIM_CHECK(!w_sim.scenario->config.dies_of, "main returned, but should have died of: %s",
                   w_sim.scenario->config.dies_of);
-        /* Who dies may be interrupted between its last words and its end. */
+        /* A thread may be interrupted between its fatal message and its abort. */
         SIM_CHECK(!strstr(w_sim.said, "weft: fatal: "), "a thread met its end");
         check_nothing_left();
         w_sim_end_run();
 }
 
-/* On a machine that has more to do than it can some begin long after. */
+/* On an overloaded machine some threads begin long after their start. */
 static int64_t start_lateness(void)
 {
         enum { SLOW = 256, SLOW_NS = 10000000 };
@@ -151,7 +147,7 @@ void w_sim_m_free(struct sim_m *m)
 
         w_fiber_destroy(&m->here);
         if (m->here.san.adopted)
-                w_fiber_destroy(&m->born);      /* else they were one and the same */
+                w_fiber_destroy(&m->born);      /* else they are the same fiber */
         *m = (struct sim_m){ .stack = stack, .stack_size = stack_size, .generation = generation };
 }
 
@@ -176,7 +172,7 @@ static void begin_run(const struct sim_scenario *scenario, uint64_t seed)
         w_sim_profile_draw(&scenario->config);
 }
 
-/* Everything that a run changed, whether it came to its end or not. */
+/* Undoes everything that a run changed, whether it completed or not. */
 static void reset(void)
 {
         for (uint32_t i = 0; i < w_sim.n_slots; i++)

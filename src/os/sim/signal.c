@@ -1,9 +1,9 @@
-/* os/sim/signal.c - signals that somebody catches: contract in os/os.h.
+/* os/sim/signal.c - caught signals. Contract: os/signal.h.
  *
- * What sim_raise() raises hits some thread that does not block it, before one of its next steps,
- * in the middle of whatever it does, at the latest when it is about to sleep on a word or in the
- * poller; or one that sleeps there, which wakes for no other reason. A second one of the same
- * number before that is the same one.
+ * A signal of sim_raise() hits a thread that does not block it, before one of its next steps, at
+ * any point, at the latest when the thread is about to sleep on a word or in the poller. Or it hits
+ * a thread that sleeps there, and wakes it. A second signal of the same number before that is
+ * merged with the first.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -48,7 +48,7 @@ bool w_os_signal_is_ignored(int sig)
 
 /* ---- Arriving ------------------------------------------------------------------------------- */
 
-/* The handler takes steps of its own, at which others may run. */
+/* The handler takes steps of its own, at which other threads may run. */
 static void hit(struct sim_m *self, int sig)
 {
         const char *call = self->call;
@@ -86,7 +86,7 @@ void w_sim_signals_before_sleep(void)
                 arrive(w_sim.running);
 }
 
-/* Somebody who sleeps on a word looks up, as if for no reason. */
+/* Wakes a thread that sleeps on a word, as if spuriously. */
 static void disturb_sleeper(uint64_t bit)
 {
         uint32_t from = w_rand_below(&w_sim.rand, w_sim.n_slots);

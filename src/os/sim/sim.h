@@ -1,4 +1,4 @@
-/* os/sim/sim.h - the simulated machine, as those see it who write scenarios for it.
+/* os/sim/sim.h - the simulated machine, for authors of scenarios.
  *
  * The library's own sources, built with W_HOOKED, run on one OS thread. Threads are fibers, time is
  * virtual, and before every atomic access and every call of os/os.h a generator that is seeded once
@@ -35,12 +35,11 @@ struct sim_config {
         bool     no_spurious;   /* a futex sleep ends only by wake or deadline */
         bool     no_late;       /* wake-ups and starts take effect at once */
         bool     slow_starts;   /* some threads begin milliseconds after they were started */
-        bool     slow_voice;    /* whoever reads what is said on stderr takes milliseconds */
+        bool     slow_voice;    /* the reader of stderr takes milliseconds */
         bool     no_weak;       /* TSO in every run */
-        bool     no_membarrier; /* an old kernel */
         bool     may_leave;     /* threads may still exist, memory be mapped, when main returns */
-        const char *dies_of;    /* not NULL: it has to end by a fatal error that says so, and who
-                                 * runs next finds the library's static data as they were then */
+        const char *dies_of;    /* not NULL: the run must end by a fatal error with this text; the
+                                 * next run finds the library's static data as they were then */
         uint32_t max_steps;     /* 0: SIM_MAX_STEPS; more is reported as a live-lock */
         int      cpus;          /* w_os_cpu_count; 0: 4 */
         int      quota;         /* w_os_cpu_quota */
@@ -83,26 +82,27 @@ W_NORETURN void sim_fail(const char *fmt, ...) W_PRINTF(1, 2);
                 sim_fail(__VA_ARGS__);                                                          \
 } while (0)
 
-/* The calling thread computes for that long; the others go on meanwhile. Strikes land here. */
+/* The calling thread computes for that long; other threads run meanwhile. Signals interrupt it. */
 void sim_work(int64_t ns);
 
 /* The calling thread would compute but gets no CPU for that long. */
 void sim_starve(int64_t ns);
 
-/* From now on any thread may lose its CPU at any step, for up to so long. 0: none does. No step. */
+/* From now on any thread may lose its CPU at any step, for up to ns. 0: none does. No step. */
 void sim_cpus_are_scarce(int64_t ns);
 
-/* fn runs on a thread in the middle of its sim_work(), at seeded moments: where a signal or the
- * taking of a P would hit user code. NULL: nothing strikes. Forgotten at the end of the run. */
+/* Calls fn on a thread in the middle of its sim_work(), at seeded moments: where a signal or a
+ * retake of the P would hit user code. NULL: no call. Reset at the end of the run. */
 void sim_on_interrupt(void (*fn)(void));
 
-/* fn runs between any two steps, whoever runs, and takes none itself: it reads memory as it is, and
- * buffers by sim_peek(). For invariants that hold at all times. NULL: none. Forgotten likewise. */
+/* Calls fn between any two steps of any thread. fn takes no step itself: it reads memory as it is,
+ * and buffers by sim_peek(). For invariants that hold at all times. NULL: no call. Reset at the end
+ * of the run. */
 void sim_on_step(void (*fn)(void));
 
 /* The value of a word as the thread with that record (base/thread.h) sees it, its buffered stores
  * included; NULL or no such thread: as it is in memory. No step. */
-uint64_t sim_peek(const struct thread *whose, const void *addr, unsigned size);
+uint64_t sim_peek(const struct thread *thread, const void *addr, unsigned size);
 
 /* Virtual time. No step. */
 int64_t sim_now(void);
@@ -111,74 +111,74 @@ int64_t sim_now(void);
  * there is none or it returns, the run has failed. */
 void sim_fault(void *addr);
 
-/* A signal for the process: soon it hits a thread that does not block it, in the middle of what it
- * does. False: nobody catches it, so that nothing happens. No step. */
+/* Sends a signal to the process: soon it hits a thread that does not block it, at any point. False:
+ * the signal is not caught, and nothing happens. No step. */
 bool sim_raise(int sig);
 bool sim_is_caught(int sig);
-/* How often that was said on stderr; what no longer fits is not counted. No step. */
+/* How often the text was written to stderr, as far as the text fits into the buffer. No step. */
 uint32_t sim_times_said(const char *text);
 /* The stack pointer of a thread that is in its handler, by w_os_thread_state. */
 extern const char sim_handler_stack[1];
 
-/* A pipe of a few bytes, as from pipe(2): the lowest numbers that are free. Fails the run if there
- * are too many. sim_dup is dup(2). Both ends are closed by w_os_fd_close. */
+/* A pipe of a few bytes, as from pipe(2), with the lowest free numbers. Fails the run if there are
+ * too many. sim_dup is dup(2). w_os_fd_close closes both ends. */
 void sim_pipe(int fds[2]);
 int  sim_dup(int fd);
-/* A regular file of so many bytes, at most 8: 1, 2, 3 and so on. */
+/* A regular file of `size` bytes, at most 8: 1, 2, 3 and so on. */
 int  sim_open_file(uint32_t size);
-/* How many threads have waited for regular files at most at the same time. No step. */
+/* The largest number of threads that waited for regular files at the same time. No step. */
 uint32_t sim_most_busy(void);
-/* From now on every attempt is told -EAGAIN, though nobody can wait for it: a file that was opened
- * not to wait, by a driver that may have to. */
+/* From now on every call returns -EAGAIN, though the poller cannot wait for it: a file that was
+ * opened non-blocking, with a driver that may have to wait. */
 void sim_refuse_file(int fd);
-/* From now on that end of a pipe cannot be asked not to wait, as a terminal; calls that may take so
- * long, and one that would wait for ever is a failure of the run. No step. */
+/* From now on that end of a pipe has no non-blocking calls, as a terminal. A blocking call takes
+ * that long, and a call that would wait for ever fails the run. No step. */
 void sim_make_wait(int fd, int64_t ns);
 /* A child process, and its end. */
 int  sim_start_child(void);
 void sim_end_child(int pid, int status);
-/* Who reads or writes fd next, beyond what there is to be read, is told -Exxx, once. */
+/* The next read or write of fd returns `error` (-Exxx), once; data that came before is read
+ * first. */
 void sim_fail_file(int fd, int error);
-/* The close of the last number that leads to it takes so long. No step. */
+/* Closing the last number that leads to the file takes that long. No step. */
 void sim_linger_file(int fd, int64_t ns);
-/* Has something happened on a descriptor that the poller is armed for, and nobody was told? No
- * step. */
+/* True: an event that the poller is armed for has happened and was not reported yet. No step. */
 bool sim_has_news(void);
-/* Does the poller's bell ring? No step. */
+/* True: the poller's wakeup is set. No step. */
 bool sim_wakeups(void);
 
-/* What the simulated network does to who connects to an address whose last byte is one of these.
- * Names of hosts say it in letters: "6b-4g" has an IPv6 and an IPv4 address, of which the first
- * never answers; a label "w" lets the lookup take its time, "x" is not known to anybody. */
+/* How the simulated network treats a connection, by the last byte of the address. Names of hosts
+ * contain the letters: "6b-4g" has an IPv6 and an IPv4 address, of which the first never answers.
+ * A label "w" makes the lookup slow, "x" is an unknown name. */
 enum {
-        SIM_GOOD = 'g',         /* soon connected, if somebody listens, else refused */
+        SIM_GOOD = 'g',         /* soon connected if a socket listens, else refused */
         SIM_BLACK = 'b',        /* never answers; the machine gives up after a second */
         SIM_REFUSES = 'r',
         SIM_NO_WAY = 'u',       /* -ENETUNREACH, at once */
-        SIM_SLOW = 's',         /* as good, but after a quarter of a second */
+        SIM_SLOW = 's',         /* as SIM_GOOD, but after a quarter of a second */
         SIM_RESETS = 'e',       /* connected, and reset at some later moment */
 };
 /* From now on connect on that socket waits. */
 void sim_socket_blocks(int fd);
 /* The port that it is bound to. */
 uint32_t sim_port(int fd);
-/* The process may have so many descriptors, those before FIRST_FD not counted; 0: plenty. */
+/* Limits the descriptors of the process to n, not counting those below FIRST_FD; 0: no limit. */
 void sim_fds_at_most(uint32_t n);
-/* Out of 1024 connections, so many are gone before they are accepted. */
+/* That many out of 1024 connections are gone before they are accepted. */
 void sim_accepts_abort(uint32_t of_1024);
-/* Out of 1024 times, so many the poller has no room: it cannot be opened, or know one more. */
+/* That many out of 1024 calls find the poller full: it cannot be opened, or register a file. */
 void sim_poller_refuses(uint32_t of_1024);
-/* Sockets that are open, and lookups whose answer was not freed. No step. */
+/* Sockets that are open, and answers of lookups that were not freed. No step. */
 uint32_t sim_sockets_open(void);
 uint32_t sim_lists_left(void);
 
-/* From the run's own stream: uniform in [0, n). */
+/* A random number of the run, uniform in [0, n). */
 uint32_t sim_random(uint32_t n);
 
-/* From now on the machine has so many CPUs, and that limit of them. */
+/* From now on the machine has `cpus` CPUs, with the limit `quota`. */
 void sim_machine_has(int cpus, int quota);
 
-/* Is the page of addr a guard? Guards are recorded, not enforced. */
+/* True: the page of addr is a guard. Guards are recorded, not enforced. */
 bool sim_is_guarded(const void *addr);
 
 /* Pages that are mapped now. */

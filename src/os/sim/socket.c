@@ -1,9 +1,9 @@
 /* os/sim/socket.c - sockets of the simulated machine, and a network between them. Contract:
- * os/os.h.
+ * os/socket.h.
  *
- * A connection takes its time, or never comes about: the address says which, see sim.h. What is to
- * happen at a later time is looked at by whoever comes by after that (w_sim_net_settle); the poller
- * wakes its sleepers for it. Streams are two pipes of a few bytes.
+ * A connection takes some time, or is never made: the address says which, see sim.h. Events that
+ * are due at a later time are applied by the first call after that time (w_sim_net_settle). The
+ * poller wakes its sleepers for them. A stream is two pipes of a few bytes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,7 +29,7 @@ static struct sim_socket *socket_of(int fd)
         return file ? file->socket : NULL;
 }
 
-/* ---- What the network does ------------------------------------------------------------------- */
+/* ---- The network ----------------------------------------------------------------------------- */
 
 static struct sim_socket *find_listener(uint32_t port)
 {
@@ -104,7 +104,7 @@ static void decide(struct sim_socket *s)
         else if (s->way == SIM_REFUSES || !listener)
                 fail(s, ECONNREFUSED);
         else if (listener->n_pending == N_BACKLOG)
-                s->due_at = w_sim.now + AGAIN_NS;       /* what it sent was dropped */
+                s->due_at = w_sim.now + AGAIN_NS;       /* the packet was dropped: try again */
         else
                 become_connected(s, listener);
 }
@@ -153,7 +153,7 @@ uint32_t w_sim_socket_state(const struct sim_socket *s)
         }
 }
 
-/* Both ends lose it. */
+/* Breaks the connection for both ends. */
 static void break_line(struct sim_socket *s, int error)
 {
         struct sim_pipe *in = s->in, *out = s->out;
@@ -230,7 +230,7 @@ static uint32_t n_fds_used(void)
         return n;
 }
 
-/* -EMFILE, by chance or for good reason. */
+/* -EMFILE, by chance or because the limit is reached. */
 static int give_fd(struct sim_socket *s)
 {
         bool full = w_sim.net.fds_at_most && n_fds_used() >= w_sim.net.fds_at_most;
@@ -313,7 +313,7 @@ static struct sim_socket *pop_pending(struct sim_socket *listener)
         return s;
 }
 
-/* A number first, as real kernels do: what waits goes on waiting if there is none. */
+/* Takes a number first, as real kernels do: without one the connection stays in the backlog. */
 static int accept_from(struct sim_socket *listener)
 {
         if (listener->n_pending == 0)
@@ -372,7 +372,7 @@ static void begin_to_connect(struct sim_socket *s, struct sim_addr sa)
         w_sim_poller_tell();
 }
 
-/* As the kernel does: while it is under way once -EINPROGRESS, then -EALREADY. */
+/* As the kernel does: first -EINPROGRESS, then -EALREADY while the connection is being made. */
 static int connect_now(struct sim_socket *s, struct sim_addr sa)
 {
         bool first = s->state == S_FRESH;

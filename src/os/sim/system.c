@@ -1,4 +1,4 @@
-/* os/sim/system.c - the rest of os/os.h: voice and end, barriers, signals, processors.
+/* os/sim/system.c - the rest of os/os.h: messages, membarrier, signal masks, CPUs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,9 +11,9 @@
 
 enum { SLOW_READER_NS = 2000000 };
 
-/* ---- The end, and the voice ----------------------------------------------------------------- */
+/* ---- Messages and abort --------------------------------------------------------------------- */
 
-/* Inside a run it is kept for the report: most runs say things that nobody needs to read. */
+/* Inside a run the text is stored for the report: most of it is not worth reading. */
 bool w_os_write(int fd, const char *text, size_t len, int64_t timeout)
 {
         (void)fd;
@@ -65,7 +65,7 @@ void w_os_abort(void)
 int w_os_membarrier_init(void)
 {
         w_sim_call("membarrier init");
-        bool fails = w_sim_fails() || w_sim.scenario->config.no_membarrier;
+        bool fails = w_sim_fails();
 
         w_sim.has_membarrier = w_sim.has_membarrier || !fails;
         W_SIM_LOG(w_sim.running, NULL, "membarrier %s", w_sim.has_membarrier ? "is there"
@@ -196,7 +196,7 @@ int w_os_cpu_quota(void)
         return w_sim.running ? w_sim.scenario->config.quota : 0;
 }
 
-/* Addresses of code are the real process's; nobody needs their names here. */
+/* Addresses of code belong to the real process; no scenario needs their names. */
 bool w_os_symbol_find(const void *addr, struct w_os_symbol *out)
 {
         (void)addr, (void)out;

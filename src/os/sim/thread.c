@@ -1,4 +1,5 @@
-/* os/sim/thread.c - threads and time: contract in os/os.h and base/thread.h.
+/* os/sim/thread.c - threads and time. Contract: os/thread.h, os/foreign.h, os/clock.h,
+ * base/thread.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -63,7 +64,7 @@ static void wait_a_little(void)
                 (void)w_sim_wait(w_sim.now + late);
 }
 
-/* As in real kernels: who has ended may be counted still, also after it was joined. */
+/* As in real kernels: a thread that has ended may still be counted, also after it was joined. */
 int w_os_thread_count(void)
 {
         int n = 0;
@@ -77,7 +78,7 @@ int w_os_thread_count(void)
         }
         if (w_sim_fails())
                 n = -EMFILE;
-        wait_a_little();        /* old news when it arrives */
+        wait_a_little();        /* the result is outdated when it arrives */
         w_sim_return();
         return n;
 }
@@ -109,7 +110,7 @@ int w_os_tid(void)
         return w_sim_tid(w_sim.running ? w_sim.running : &w_sim.ms[0]);
 }
 
-/* One word for each M; real code reads it through the pointer it was given. */
+/* One word for each M; real code reads it through the pointer. */
 int *w_os_errno(void)
 {
         static int outside;
@@ -117,11 +118,11 @@ int *w_os_errno(void)
         return w_sim.running ? &w_sim.running->errno_value : &outside;
 }
 
-static struct thread *wake_source_self;     /* of the caller of sim_run() */
+static struct thread *caller_self;      /* of the caller of sim_run() */
 
 struct thread *w_self(void)
 {
-        return w_sim.running ? w_sim.running->self : wake_source_self;
+        return w_sim.running ? w_sim.running->self : caller_self;
 }
 
 void w_self_set(struct thread *self)
@@ -129,7 +130,7 @@ void w_self_set(struct thread *self)
         if (w_sim.running)
                 w_sim.running->self = self;
         else
-                wake_source_self = self;
+                caller_self = self;
 }
 
 /* The caller of sim_run() is no thread of the machine, and opens no scopes. */
@@ -139,17 +140,17 @@ struct w_os_foreign *w_os_foreign(void)
         return &w_sim.running->foreign;
 }
 
-int w_os_foreign_watch(enum w_os_foreign_hook hook, void (*fn)(struct w_os_foreign *foreign))
+int w_os_foreign_watch(void (*fn)(struct w_os_foreign *foreign))
 {
-        w_sim_call("guest watch");
+        w_sim_call("foreign watch");
         int rc = fn && w_sim_fails() ? -EAGAIN : 0;
 
-        w_os_foreign()->at_end[hook] = rc == 0 ? fn : NULL;
+        w_os_foreign()->at_end = rc == 0 ? fn : NULL;
         w_sim_return();
         return rc;
 }
 
-/* Nobody ends a simulated thread, and there is no fork. */
+/* A simulated thread never ends early, and there is no fork. */
 void w_os_thread_end_watch(void (*fn)(void *), void *arg)
 {
         (void)fn, (void)arg;
@@ -163,7 +164,7 @@ int w_os_fork_watch(void (*in_child)(void))
 
 /* ---- Time ----------------------------------------------------------------------------------- */
 
-/* Reads a page that the kernel shares: a step like an atomic access, which empties no buffer. */
+/* Reads the vDSO page: a step like an atomic access, which drains no buffer. */
 int64_t w_os_now(void)
 {
         if (w_sim.running) {
@@ -207,7 +208,7 @@ uint64_t w_os_random_seed(void)
         return w_rand(&w_sim.rand);
 }
 
-/* The store buffer is left alone: user code computes, and nothing forces its stores out. */
+/* Does not drain the store buffer: user code computes, and nothing forces its stores out. */
 void sim_work(int64_t ns)
 {
         struct sim_m *self = w_sim.running;

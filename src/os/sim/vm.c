@@ -1,10 +1,9 @@
-/* os/sim/vm.c - memory: contract in os/os.h.
+/* os/sim/vm.c - memory. Contract: os/vm.h.
  *
- * One mapping of real memory, made once per process, from which runs take pages; one byte per page
- * says what a page is. A run leaves nothing behind: what it used is zero and free afterwards, and a
- * write to pages that were given back already is found at the end.
- * Pages that were given back are handed out again by preference in some calls, so that a stale
- * pointer meets a new owner. Guards are recorded, not enforced.
+ * Runs take pages from one mapping of real memory, which is made once per process. One byte per
+ * page stores its state. A run leaves nothing behind: its pages are zero and free afterwards, and a
+ * write to unmapped pages is found at the end. Some calls prefer unmapped pages for reuse, so that
+ * a stale pointer meets a new owner. Guards are recorded, not enforced.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,8 +18,8 @@
 enum {
         PAGE = 4096,
         N_PAGES = 1 << 16,                      /* 256 MiB */
-        MOST_KEPT = 512,                        /* pages: zeroing more by hand would take longer
-                                                 * than having the kernel provide them again */
+        MOST_KEPT = 512,                        /* pages: zeroing more would take longer than
+                                                 * letting the kernel provide them again */
 };
 
 enum { UNMAPPED, MAPPED, GUARD };
@@ -29,7 +28,7 @@ static char         *arena;
 static unsigned char pages[N_PAGES];
 static size_t        high_water;                /* pages from here on were never used in this run */
 static size_t        n_mapped;
-static unsigned char present[N_PAGES];          /* scratch: what mincore says */
+static unsigned char present[N_PAGES];          /* scratch: the result of mincore */
 
 static bool is_zero(size_t page)
 {
@@ -38,15 +37,15 @@ static bool is_zero(size_t page)
         return memcmp(arena + page * PAGE, nothing, PAGE) == 0;
 }
 
-/* Reading a page that nobody has touched would make the kernel provide it, so it is asked first:
- * afterwards present[i] tells whether page first + i is worth a look. */
+/* Reading an untouched page would make the kernel provide it, so mincore comes first. Afterwards
+ * present[i] tells whether page first + i may hold data. */
 static void ask_present(size_t first, size_t n)
 {
         if (mincore(arena + first * PAGE, n * PAGE, present) != 0)
                 memset(present, 1, n);
 }
 
-/* How many of them the kernel keeps. */
+/* Returns how many of the pages are in memory. */
 static size_t zero(size_t first, size_t n)
 {
         size_t n_present = 0;
@@ -61,7 +60,7 @@ static size_t zero(size_t first, size_t n)
         return n_present;
 }
 
-/* A run that died left frames on goroutines' stacks. */
+/* A run that failed leaves frames on goroutines' stacks. */
 void w_sim_vm_reset(void)
 {
         w_san_stack_recycle(arena, high_water * PAGE);
@@ -113,7 +112,7 @@ static size_t find_place(size_t n)
         return first != N_PAGES || n > N_PAGES - high_water ? first : high_water;
 }
 
-/* Whole, mapped pages of the arena; anything else is a mistake of the caller. */
+/* Checks that these are whole, mapped pages of the arena, and returns the first. */
 static size_t first_page(const void *addr, size_t size, const char *call)
 {
         size_t offset = (uintptr_t)addr - (uintptr_t)arena;
@@ -201,7 +200,7 @@ static int set_pages(const char *call, void *addr, size_t size, unsigned char wh
         return rc;
 }
 
-/* Drawn per run, then it stays what it is: a feature is there or not. */
+/* Constant for the run: the system has the feature or not. */
 bool w_os_vm_has_light_guard(void)
 {
         return w_sim.seed % 4 != 3;
@@ -223,8 +222,8 @@ int w_os_vm_unguard(void *addr, size_t size)
         return set_pages("vm unguard", addr, size, MAPPED);
 }
 
-/* A page that holds nothing counts as not resident: what the kernel knows about the real memory
- * below would differ from replay to replay. */
+/* A page of zeroes counts as not resident: the state of the real memory below would differ from
+ * replay to replay. */
 int w_os_vm_resident(void *addr, size_t size, unsigned char *resident)
 {
         w_sim_call("vm resident");

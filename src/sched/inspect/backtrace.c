@@ -1,37 +1,39 @@
-/* sched/inspect/backtrace.c - the calls that led a thread to where it is. Contract:
- * sched/inspect/backtrace.h.
+/* sched/inspect/backtrace.c - the calls that led a thread to where it is. Contracts:
+ * sched/inspect/backtrace.h, and sched/run/freeze.h for frozen Ms.
  *
- * Called by   look, blocked.
+ * Protocols   cites freeze (sched/run/freeze.c).
  *
- * Code that keeps frame pointers is followed exactly. libc keeps none: a thread that is in one of
- * its functions has the frame pointer of some caller, or any number, in that register, and between
- * there and the stack pointer lie the return addresses of calls that left no frame. So where the
+ * Code that keeps frame pointers is followed exactly. libc keeps none. In a thread that is in one
+ * of libc's functions, the register has the frame pointer of some caller, or any number. Between
+ * that frame and the stack pointer lie the return addresses of calls that left no frame. So if the
  * register leads nowhere, or is not known, the stack is searched for the first frame from which the
- * chain leads to its end; and what lies below that frame and may be a return address is told, with
+ * chain leads to its end. Every word below that frame that may be a return address is reported with
  * a question mark: it may also be a leftover of an earlier call.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "sched/inspect/backtrace.h"
 
+#include "sched/inspect/dump_log.h"
 #include "sched/inspect/frames.h"
+#include "sched/run/freeze.h"
 #include "sched/sched.h"
 
 enum {
-        SEARCH_BYTES = 16 * 1024,       /* more than libc's functions have on it, resolvers too */
-        G0_BYTES_MAX = 1024 * 1024,     /* what weft_blocking promises; farther: another stack */
+        SEARCH_BYTES = 16 * 1024,       /* more stack than libc's functions use, resolvers too */
+        G0_BYTES_MAX = 1024 * 1024,     /* what weft_blocking promises; beyond: another stack */
         ENTRY_BYTES = 32,
 };
 
 /* The stack that a thread is on, and the last frame of it that counts. */
-struct place {
+struct area {
         struct frames f;
-        const char   *last;             /* NULL: where the chain ends */
+        const char   *last;             /* NULL: the end of the chain */
 };
 
-/* Its goroutine's stack; or its own, up to the frame that called the goroutine; false: another one,
- * a signal stack or the program's. */
-static W_NO_SANITIZE bool find_place(struct place *p, const struct m *mp, const struct g *gp,
+/* Finds the goroutine's stack, or the stack of g0 up to the frame that called the goroutine. False:
+ * the thread is on another stack, a signal stack or one that the program made. */
+static W_NO_SANITIZE bool find_area(struct area *p, const struct m *mp, const struct g *gp,
                                      const struct w_os_regs *regs)
 {
         const struct stack *stack = gp->stack;
@@ -45,15 +47,15 @@ static W_NO_SANITIZE bool find_place(struct place *p, const struct m *mp, const 
         return sp + 16 <= p->f.end && (own ? sp >= stack->low : p->f.end - sp < G0_BYTES_MAX);
 }
 
-/* Where every goroutine begins: a few instructions, of which one is a call. */
+/* True: pc is in the entry of goroutines, which is a few instructions, one of them a call. */
 static bool is_entry(const void *pc)
 {
         return (uintptr_t)pc - (uintptr_t)&w_context_entry < ENTRY_BYTES;
 }
 
-/* A pair of words of which the first is 0 looks like the last frame, too: what the second says
- * tells them apart. */
-static W_NO_SANITIZE bool leads_to_last(const struct place *p)
+/* A pair of words of which the first is 0 looks like the last frame, too. The second word tells the
+ * two apart. */
+static W_NO_SANITIZE bool leads_to_last(const struct area *p)
 {
         struct frames f = p->f;
 
@@ -68,8 +70,8 @@ static W_NO_SANITIZE bool leads_to_last(const struct place *p)
         return true;
 }
 
-/* Uninstrumented: it is not the caller's stack. A pair of words in it may be a leftover, too. */
-static W_NO_SANITIZE void search(struct place *p)
+/* Uninstrumented: this is not the caller's stack. A pair of words in it may be a leftover, too. */
+static W_NO_SANITIZE void search_frame(struct area *p)
 {
         struct frames *f = &p->f;
         const char *last = f->end - 16;
@@ -85,7 +87,7 @@ static W_NO_SANITIZE void search(struct place *p)
         f->at = NULL;
 }
 
-/* Locks may be held: not farther than was searched. */
+/* Reads no farther than the search, because the caller may hold locks. */
 static W_NO_SANITIZE void copy_maybes(struct backtrace *c, const struct frames *f)
 {
         const char        *end = f->at ? f->at : f->end;
@@ -101,24 +103,24 @@ static W_NO_SANITIZE void copy_maybes(struct backtrace *c, const struct frames *
 W_NO_SANITIZE void w_backtrace_take(struct backtrace *c, const struct m *mp, const struct g *gp,
                                 const struct w_os_regs *regs)
 {
-        struct place p;
+        struct area p;
 
         c->n_frames = c->n_maybes = 0;
         c->searched = false;
         if (!regs->pc)
                 return;
         c->frames[c->n_frames++] = regs->pc;
-        if (!gp || !find_place(&p, mp, gp, regs))
+        if (!gp || !find_area(&p, mp, gp, regs))
                 return;
         c->searched = !leads_to_last(&p);
         if (c->searched)
-                search(&p);
+                search_frame(&p);
         copy_maybes(c, &p.f);
         for (const void *pc; c->n_frames < W_BACKTRACE_FRAMES && (pc = w_frames_next(&p.f));)
                 c->frames[c->n_frames++] = pc;
 }
 
-/* Code of the program's own has a frame, if it has any. */
+/* The program's own code has a frame, if any code has. */
 static void each_maybe(const struct backtrace *c, backtrace_fn *fn, void *arg)
 {
         if (!c->searched && w_os_is_safepoint(c->frames[0]))
@@ -136,4 +138,36 @@ void w_backtrace_each(const struct backtrace *c, backtrace_fn *fn, void *arg)
         each_maybe(c, fn, arg);
         for (uint32_t i = 1; i < c->n_frames; i++)
                 fn(arg, c->frames[i], false);
+}
+
+/* ---- Frozen Ms ------------------------------------------------------------------------------- */
+
+/* An M in a system call may continue, and its thread may end with its stack. It does not end while
+ * lost_p is set, and it clears lost_p under the lock. */
+static W_NO_SANITIZE void take_in_syscall(struct frozen_m *fm)
+{
+        w_lock(&w_sched.lock);
+        if (fm->m->lost_p && fm->m->curg == fm->g)
+                w_backtrace_take(&fm->calls, fm->m, fm->g, &fm->regs);
+        w_unlock(&w_sched.lock);
+}
+
+void w_frozen_m_take(struct frozen_m *fm)
+{
+        fm->calls.n_frames = 0;
+        if (fm->how == W_SEEN_FROZEN)
+                w_backtrace_take(&fm->calls, fm->m, fm->g, &fm->regs);
+        else if (fm->how == W_SEEN_IN_SYSCALL)
+                take_in_syscall(fm);
+}
+
+static void log_call(void *arg, const void *pc, bool maybe)
+{
+        w_dump_log_add(arg, maybe ? W_DUMP_MAYBE : W_DUMP_CALL, (uintptr_t)pc);
+}
+
+bool w_frozen_m_write(struct dump_log *log, const struct frozen_m *fm)
+{
+        w_backtrace_each(&fm->calls, log_call, log);
+        return fm->calls.n_frames != 0;
 }

@@ -1,9 +1,7 @@
-/* sched/inspect/backtrace.h - the calls that led a thread to where it is, as copied from its stack.
+/* sched/inspect/backtrace.h - the calls that led a thread to where it is, copied from its stack.
  *
- * Called by   look (threads that stand while the world does), blocked (one that blocks).
- *
- * Taking and telling are two steps: to take is to copy words and takes no lock; names are looked up
- * when nobody is kept waiting.
+ * Taking and reporting are two steps. Taking copies words and takes no lock. Names are looked up
+ * later, when no thread waits for it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,19 +17,20 @@ struct backtrace {
         bool        searched;           /* the frame pointer led nowhere */
         uint32_t    n_frames, n_maybes; /* no frames: nothing is known */
         const void *frames[W_BACKTRACE_FRAMES];
-        const void *maybes[W_BACKTRACE_MAYBES];     /* between the first two of them */
+        const void *maybes[W_BACKTRACE_MAYBES];     /* between the first two frames */
 };
 
 struct g;
 struct m;
 struct w_os_regs;
 
-/* Where mp, which runs gp, is by `regs`. gp's stack stays where it is meanwhile, but need not be
- * still. Code is what w_os_code_learn has found. */
+/* Copies the backtrace of mp, which runs gp and has these registers. gp's stack must stay mapped
+ * meanwhile, but its contents may change. Code is what w_os_code_learn has found. */
 void w_backtrace_take(struct backtrace *c, const struct m *mp, const struct g *gp,
                   const struct w_os_regs *regs);
 
-/* Innermost first. `maybe`: it may also be a leftover of an earlier call. Takes no lock. */
+/* Calls fn for each call, innermost first. `maybe`: the address may also be a leftover of an
+ * earlier call. Takes no lock. */
 typedef void backtrace_fn(void *arg, const void *pc, bool maybe);
 void w_backtrace_each(const struct backtrace *c, backtrace_fn *fn, void *arg);
 

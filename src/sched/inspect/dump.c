@@ -1,59 +1,64 @@
 /* sched/inspect/dump.c - weft_dump: every goroutine, as text.
  *
- * Called by   user code, SIGQUIT; the fatal report, then without stopping anything.
- *
- * The world is stopped, and on g0, for a goroutine's stack may be small, all that is to be told is
- * put on a roll (sched/inspect/dump_log.c). Waiting goroutines are walked by their frame pointers,
- * from the saved context to the entry. Those that run, without a P, stand for as long as it takes
- * to copy where they are, see sched/run/freeze.c; they run again when that is put down. It is told
- * when all go on, in a blocking region: whoever reads it may be a goroutine, or nobody.
+ * The world is stopped. On g0, because a goroutine's stack may be small, everything to report is
+ * recorded in a log (sched/inspect/dump_log.c). The stacks of waiting goroutines are walked by
+ * their frame pointers, from the saved context to the entry. The threads of goroutines that run
+ * without a P are frozen until their backtraces are copied (sched/run/freeze.c); they run again
+ * while the copies are logged. The log is written after the world has started, in a blocking
+ * region: its reader may be a goroutine, or there may be none.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "base/fatal.h"
-#include "sched/inspect/frames.h"
-#include "sched/run/freeze.h"
-#include "sched/inspect/dump_log.h"
-#include "sched/sched.h"
+#include "sched/inspect/dump.h"
 
+#include "base/fatal.h"
+#include "sched/inspect/dump_log.h"
+#include "sched/inspect/frames.h"
+#include "sched/run/foreign.h"
+#include "sched/run/freeze.h"
+#include "sched/run/run.h"
+#include "sched/run/world.h"
+#include "sched/sched.h"
+#include "sched/switch.h"
 #include "weft.h"
 
 struct dump {
-        int         fd;
-        struct dump_log roll;
-        int64_t     now;
-        struct g   *self;
-        bool        hide_self;
-        struct freeze *freeze;          /* NULL: nobody was looked at */
-        const char *frame;              /* then: self's, unless it is on another stack */
+        int             fd;
+        struct dump_log log;
+        int64_t         now;
+        struct g       *self;
+        bool            hide_self;
+        struct freeze  *freeze;         /* NULL: no thread was frozen */
+        const char     *frame;          /* then: the frame of self, unless on another stack */
 };
 
-/* ---- One ------------------------------------------------------------------------------------- */
+/* ---- One goroutine --------------------------------------------------------------------------- */
 
-/* Uninstrumented, as what follows: the fatal report stops nobody, and a goroutine that has lost its
- * P is not stopped ever. What moves meanwhile is printed as it was met. */
-static W_NO_SANITIZE void frames_from(struct dump *d, struct frames f)
+/* Uninstrumented, as the functions below: the fatal report stops no thread, and the stop of the
+ * world does not stop a goroutine that has lost its P. What changes meanwhile is printed as read.
+ * */
+static W_NO_SANITIZE void log_frames_from(struct dump *d, struct frames f)
 {
         const void *pc;
 
         for (int i = 0; i < W_FRAMES_MAX && (pc = w_frames_next(&f)); i++)
-                w_dump_log_add(&d->roll, W_DUMP_CALL, (uintptr_t)pc);
+                w_dump_log_add(&d->log, W_DUMP_CALL, (uintptr_t)pc);
 }
 
-static W_NO_SANITIZE void frames(struct dump *d, const struct g *gp)
+static W_NO_SANITIZE void log_frames(struct dump *d, const struct g *gp)
 {
         const struct w_context *c = &gp->fiber.context;
 
-        w_dump_log_add(&d->roll, W_DUMP_CALL, (uintptr_t)c->pc);
-        frames_from(d, (struct frames){ .at = c->fp, .low = c->sp, .end = gp->stack->end });
+        w_dump_log_add(&d->log, W_DUMP_CALL, (uintptr_t)c->pc);
+        log_frames_from(d, (struct frames){ .at = c->fp, .low = c->sp, .end = gp->stack->end });
 }
 
-static W_NO_SANITIZE const char *what(const struct g *gp, enum g_state state)
+static W_NO_SANITIZE const char *state_name(const struct g *gp, enum g_state state)
 {
         return state == G_WAITING ? w_wait_reason_name(gp->reason) : w_g_state_name(state);
 }
 
-/* Byte by byte: what formats it is instrumented. */
+/* Byte by byte: the function that formats it is instrumented. */
 static W_NO_SANITIZE void copy_name(char name[W_NAME_BYTES], const struct g_cold *cold)
 {
         for (int i = 0; i < W_NAME_BYTES - 1; i++)
@@ -61,7 +66,7 @@ static W_NO_SANITIZE void copy_name(char name[W_NAME_BYTES], const struct g_cold
         name[W_NAME_BYTES - 1] = '\0';
 }
 
-static W_NO_SANITIZE bool open(struct dump *d, const struct g *gp, enum g_state state)
+static W_NO_SANITIZE bool open_entry(struct dump *d, const struct g *gp, enum g_state state)
 {
         const struct g_cold *cold = w_g_cold(gp);
         char                 name[W_NAME_BYTES], text[W_LINE_BYTES], since[32] = "";
@@ -75,14 +80,14 @@ static W_NO_SANITIZE bool open(struct dump *d, const struct g *gp, enum g_state 
         if (seconds > 0)
                 (void)w_format(since, sizeof(since), ", %ld s", seconds);
         size_t n = w_format(text, sizeof(text), "goroutine %ld%s%s%s%s [%s%s%s]:\n", (long)gp->id,
-                            name[0] ? " " : "", quote, name, quote, what(gp, state), since,
+                            name[0] ? " " : "", quote, name, quote, state_name(gp, state), since,
                             gp->locked ? ", locked to thread" : "");
 
-        return w_dump_log_open(&d->roll, text, n < sizeof(text) ? n : sizeof(text) - 1);
+        return w_dump_log_open(&d->log, text, n < sizeof(text) ? n : sizeof(text) - 1);
 }
 
-/* NULL: it was not there yet, or is not there any more. */
-static const struct frozen_m *look_of(const struct dump *d, const struct g *gp)
+/* NULL: no M ran gp without a P when the freeze began, or none does any more. */
+static const struct frozen_m *find_frozen(const struct dump *d, const struct g *gp)
 {
         for (uint32_t i = 0; i < d->freeze->n; i++)
                 if (d->freeze->ms[i].g == gp)
@@ -90,41 +95,41 @@ static const struct frozen_m *look_of(const struct dump *d, const struct g *gp)
         return NULL;
 }
 
-/* The rest of the way of one that has called weft_blocking is on its own stack. */
-static W_NO_SANITIZE void frames_of_running(struct dump *d, const struct g *gp)
+/* In a call of weft_blocking the outer frames are on the goroutine's own stack. */
+static W_NO_SANITIZE void log_running(struct dump *d, const struct g *gp)
 {
-        const struct frozen_m *look = look_of(d, gp);
+        const struct frozen_m *fm = find_frozen(d, gp);
 
-        if (!look || !w_frozen_m_write(&d->roll, look))
-                w_dump_log_add(&d->roll, W_DUMP_UNSEEN, 0);
-        else if (look->m->on_g0 && look->m->curg == gp)
-                frames(d, gp);
+        if (!fm || !w_frozen_m_write(&d->log, fm))
+                w_dump_log_add(&d->log, W_DUMP_UNSEEN, 0);
+        else if (fm->m->on_g0 && fm->m->curg == gp)
+                log_frames(d, gp);
 }
 
-/* The fatal report's: whoever calls it is at fault. From a call of weft_blocking, which is on the
- * thread's own stack, its caller is told; from a signal stack nothing. */
-static W_NO_SANITIZE void frames_of_caller(struct dump *d, const struct g *gp)
+/* For the fatal report: its caller is at fault. A call of weft_blocking is on the thread's own
+ * stack; the frames of its caller are logged then. On a signal stack nothing is logged. */
+static W_NO_SANITIZE void log_caller(struct dump *d, const struct g *gp)
 {
         const struct stack *stack = gp->stack;
 
         if (d->frame >= stack->low && d->frame < stack->end)
-                frames_from(d, (struct frames){ .at = d->frame, .low = d->frame,
-                                                .end = stack->end });
+                log_frames_from(d, (struct frames){ .at = d->frame, .low = d->frame,
+                                                    .end = stack->end });
         else if (w_m()->on_g0)
-                frames(d, gp);
+                log_frames(d, gp);
 }
 
-static W_NO_SANITIZE void created(struct dump *d, const struct g *gp)
+static W_NO_SANITIZE void log_created(struct dump *d, const struct g *gp)
 {
         const struct g_cold *cold = w_g_cold(gp);
         void   *created_at = cold ? cold->created_at : gp->start.created_at;
         int64_t parent = cold ? cold->parent : gp->start.parent;
 
-        w_dump_log_add(&d->roll, W_DUMP_PARENT, (uintptr_t)parent);
-        w_dump_log_add(&d->roll, W_DUMP_CALL, (uintptr_t)created_at);
+        w_dump_log_add(&d->log, W_DUMP_PARENT, (uintptr_t)parent);
+        w_dump_log_add(&d->log, W_DUMP_CALL, (uintptr_t)created_at);
 }
 
-static W_NO_SANITIZE bool one(void *record, void *arg)
+static W_NO_SANITIZE bool log_g(void *record, void *arg)
 {
         struct g    *gp = record;
         struct dump *d = arg;
@@ -132,25 +137,25 @@ static W_NO_SANITIZE bool one(void *record, void *arg)
 
         if (!w_g_is_alive(state) || (d->hide_self && gp == d->self))
                 return true;
-        if (!open(d, gp, state))
+        if (!open_entry(d, gp, state))
                 return false;
         bool runs = state == G_RUNNING || state == G_REGION || state == G_PREEMPTED;
 
         if (runs && gp != d->self && d->freeze)
-                frames_of_running(d, gp);
+                log_running(d, gp);
         else if (gp->stack && (!runs || (gp == d->self && d->freeze)))
-                frames(d, gp);
+                log_frames(d, gp);
         else if (gp->stack && gp == d->self)
-                frames_of_caller(d, gp);
-        created(d, gp);
-        w_dump_log_close(&d->roll);
+                log_caller(d, gp);
+        log_created(d, gp);
+        w_dump_log_close(&d->log);
         return true;
 }
 
-/* ---- All ------------------------------------------------------------------------------------- */
+/* ---- All goroutines -------------------------------------------------------------------------- */
 
-/* While they stand nothing is called that could want a lock of the program's. */
-static void look_at_running(struct freeze *f)
+/* While threads are frozen, calls nothing that could need a lock of the program. */
+static void copy_running(struct freeze *f)
 {
         w_os_code_learn();
         w_freeze_begin(f);
@@ -159,29 +164,29 @@ static void look_at_running(struct freeze *f)
         w_freeze_end(f);
 }
 
-static void put_down(void *arg)
+static void collect(void *arg)
 {
         struct dump  *d = arg;
         struct freeze f;
 
-        w_dump_log_begin(&d->roll, d->fd);
-        look_at_running(&f);
+        w_dump_log_begin(&d->log, d->fd);
+        copy_running(&f);
         d->freeze = &f;
         d->now = w_os_now();
-        w_g_each(one, d);
+        w_g_each(log_g, d);
         w_freeze_free(&f);
 }
 
-static void tell(void *arg)
+static void write_log(void *arg)
 {
         struct dump *d = arg;
 
-        w_dump_log_write(&d->roll);
-        w_dump_log_free(&d->roll);
+        w_dump_log_write(&d->log);
+        w_dump_log_free(&d->log);
 }
 
-/* A run that ends forgets goroutines that wait for a P: none does while there is a roll. A thread
- * that is not weft's has left the run before it writes. */
+/* A run that ends drops goroutines that wait for a P, so none waits for one while it has a log to
+ * free. A foreign thread leaves the run before it writes. */
 static void dump(int fd, bool hide_self)
 {
         struct dump d = { .fd = fd, .self = w_g(), .hide_self = hide_self };
@@ -192,13 +197,13 @@ static void dump(int fd, bool hide_self)
         bool stopped = w_world_stop();
 
         if (stopped) {
-                w_on_g0(put_down, &d);
+                w_on_g0(collect, &d);
                 w_world_start();
         }
         w_foreign_exit();
-        int rc = stopped ? weft_blocking(tell, &d) : 0;
+        int rc = stopped ? weft_blocking(write_log, &d) : 0;
 
-        (void)rc;       /* there is a function to be called */
+        (void)rc;       /* fails only without a function to call */
         W_LEAVE();
 }
 
@@ -212,14 +217,13 @@ void w_dump_hidden(int fd)
         dump(fd, true);
 }
 
-/* Nothing can be stopped when something is already wrong; what moves meanwhile is printed as it
- * was met. */
+/* Stops nothing, because something is already wrong. What changes meanwhile is printed as read. */
 void w_dump_fatal(void)
 {
         struct dump d = { .now = w_os_now(), .self = w_g(),
                           .frame = __builtin_frame_address(0) };
 
-        w_dump_log_begin_unbuffered(&d.roll);
+        w_dump_log_begin_unbuffered(&d.log);
         if (w_load_rlx(&w_run_phase) == RUN_ON)                   /* hint: nothing may be entered */
-                w_g_each(one, &d);
+                w_g_each(log_g, &d);
 }

@@ -1,13 +1,11 @@
 /* sched/inspect/dump_log.c - what a dump has found, in memory of its own. Contract:
  * sched/inspect/dump_log.h.
  *
- * Called by   dump, look.
- *
- * While the world is stopped addresses are kept and nothing is written: who reads what is written
- * may be a goroutine. When it is told, those that are at the same place and were created at the
- * same one share the names that are looked up then, below all their lines. Memory is mapped, not
- * allocated: a thread that runs on without a P may hold the allocator's lock for long. What is in
- * there does not move.
+ * While the world is stopped, addresses are recorded and nothing is written: the reader of the
+ * output may be a goroutine. When the log is written, goroutines at the same place that were
+ * created at the same place share one list of names, below the header lines of all of them. The
+ * names are looked up only then. Memory is mapped, not allocated: a thread that runs on without a P
+ * may hold the allocator's lock for long. Entries do not move.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,29 +19,29 @@
 
 enum {
         CHUNK_BYTES = 256 * 1024,       /* address space; pages are committed as they are filled */
-        OUT_BYTES = 32 * 1024,          /* of the first one: what is written in one go */
-        STEPS_MAX = W_BACKTRACE_FRAMES + W_BACKTRACE_MAYBES + W_FRAMES_MAX + 8,
+        OUT_BYTES = 32 * 1024,          /* of the first chunk: the output buffer */
+        FRAMES_MAX = W_BACKTRACE_FRAMES + W_BACKTRACE_MAYBES + W_FRAMES_MAX + 8,
         WRITE_TIMEOUT_NS = 1000000000,
 };
 
 struct dump_log_chunk {
         struct dump_log_chunk *next;
-        size_t             n, room;     /* bytes of those that follow */
-        _Alignas(16) char  bytes[];
+        size_t                 n, room; /* of bytes[]: in use, and in all */
+        _Alignas(16) char      bytes[];
 };
 
 struct dump_log_entry {
-        struct dump_log_entry *next;        /* in the order in which they were opened */
-        struct dump_log_entry *same;        /* the next one with the same steps */
-        struct dump_log_entry *last;        /* of those; of the first of them only */
-        struct dump_frame       *steps;
-        uint32_t           n_steps;
-        uint32_t           header_bytes;
-        bool               is_told;     /* with one before it */
-        char               header[];
+        struct dump_log_entry *next;    /* in the order in which they were opened */
+        struct dump_log_entry *same;    /* the next entry with the same frames */
+        struct dump_log_entry *last;    /* the last of these; set in the first of them only */
+        struct dump_frame     *frames;
+        uint32_t               n_frames;
+        uint32_t               header_bytes;
+        bool                   is_listed;       /* written with an earlier entry */
+        char                   header[];
 };
 
-/* ---- Keeping --------------------------------------------------------------------------------- */
+/* ---- Recording ------------------------------------------------------------------------------- */
 
 static size_t aligned(size_t n)
 {
@@ -79,14 +77,14 @@ void w_dump_log_begin(struct dump_log *r, int fd)
 
 void w_dump_log_begin_unbuffered(struct dump_log *r)
 {
-        *r = (struct dump_log){ .lines = w_lines_err(), .at_once = true };
+        *r = (struct dump_log){ .lines = w_lines_err(), .unbuffered = true };
 }
 
-/* Room for one with as many steps as there may be. */
-static struct dump_log_entry *place_for(struct dump_log *r, size_t header_bytes)
+/* Room for an entry with the largest number of frames. NULL: no memory. */
+static struct dump_log_entry *room_for(struct dump_log *r, size_t header_bytes)
 {
         size_t most = aligned(sizeof(struct dump_log_entry) + header_bytes) +
-                      STEPS_MAX * sizeof(struct dump_frame);
+                      FRAMES_MAX * sizeof(struct dump_frame);
 
         r->cut = r->cut || !r->last || (r->last->room - r->last->n < most && !add_chunk(r));
         return r->cut ? NULL : (struct dump_log_entry *)(void *)(r->last->bytes + r->last->n);
@@ -94,16 +92,16 @@ static struct dump_log_entry *place_for(struct dump_log *r, size_t header_bytes)
 
 bool w_dump_log_open(struct dump_log *r, const char *header, size_t n)
 {
-        if (r->at_once) {
+        if (r->unbuffered) {
                 w_text_write(&r->lines, header, n);
                 return true;
         }
-        struct dump_log_entry *e = place_for(r, n);
+        struct dump_log_entry *e = room_for(r, n);
 
         if (!e)
                 return false;
         *e = (struct dump_log_entry){
-                .steps = (struct dump_frame *)(void *)((char *)e + aligned(sizeof(*e) + n)),
+                .frames = (struct dump_frame *)(void *)((char *)e + aligned(sizeof(*e) + n)),
                 .header_bytes = (uint32_t)n,
         };
         memcpy(e->header, header, n);
@@ -111,7 +109,7 @@ bool w_dump_log_open(struct dump_log *r, const char *header, size_t n)
         return true;
 }
 
-static void tell_step(struct lines *to, const struct dump_frame *s)
+static void write_frame(struct lines *to, const struct dump_frame *s)
 {
         switch (s->kind) {
         case W_DUMP_CALL:
@@ -121,7 +119,7 @@ static void tell_step(struct lines *to, const struct dump_frame *s)
                 w_frame_write_maybe(to, (const void *)s->value);
                 break;
         case W_DUMP_UNSEEN:
-                w_line_write(to, "\t(runs, and could not be looked at)\n");
+                w_line_write(to, "\t(running, its stack could not be examined)\n");
                 break;
         case W_DUMP_PARENT:
                 w_line_write(to, "created in goroutine %ld by\n", (long)s->value);
@@ -133,21 +131,21 @@ void w_dump_log_add(struct dump_log *r, enum dump_frame_kind kind, uintptr_t val
 {
         struct dump_frame s = { .kind = kind, .value = value };
 
-        if (r->at_once)
-                tell_step(&r->lines, &s);
-        else if (r->open->n_steps < STEPS_MAX)
-                r->open->steps[r->open->n_steps++] = s;
+        if (r->unbuffered)
+                write_frame(&r->lines, &s);
+        else if (r->open->n_frames < FRAMES_MAX)
+                r->open->frames[r->open->n_frames++] = s;
 }
 
 void w_dump_log_close(struct dump_log *r)
 {
-        if (r->at_once) {
+        if (r->unbuffered) {
                 w_line_write(&r->lines, "\n");
                 return;
         }
         struct dump_log_entry *e = r->open;
 
-        r->last->n = (size_t)((char *)(e->steps + e->n_steps) - r->last->bytes);
+        r->last->n = (size_t)((char *)(e->frames + e->n_frames) - r->last->bytes);
         if (r->n++ == 0)
                 r->oldest = e;
         else
@@ -156,9 +154,9 @@ void w_dump_log_close(struct dump_log *r)
         r->open = NULL;
 }
 
-/* ---- Who is where others are ----------------------------------------------------------------- */
+/* ---- Entries with equal frames --------------------------------------------------------------- */
 
-/* The first of each kind; open addressing. */
+/* The first entry of each list of frames; open addressing. */
 struct table {
         struct dump_log_entry **slots;
         size_t              mask;       /* number of slots - 1 */
@@ -173,10 +171,10 @@ static size_t table_bytes(const struct table *t)
 
 static uint64_t hash_of(const struct dump_log_entry *e)
 {
-        uint64_t hash = e->n_steps;
+        uint64_t hash = e->n_frames;
 
-        for (uint32_t i = 0; i < e->n_steps; i++) {
-                hash = (hash ^ e->steps[i].value ^ e->steps[i].kind) * 0x9e3779b97f4a7c15u;
+        for (uint32_t i = 0; i < e->n_frames; i++) {
+                hash = (hash ^ e->frames[i].value ^ e->frames[i].kind) * 0x9e3779b97f4a7c15u;
                 hash ^= hash >> 32;
         }
         return hash;
@@ -184,11 +182,11 @@ static uint64_t hash_of(const struct dump_log_entry *e)
 
 static bool are_same(const struct dump_log_entry *a, const struct dump_log_entry *b)
 {
-        bool same = a->n_steps == b->n_steps;
+        bool same = a->n_frames == b->n_frames;
 
-        for (uint32_t i = 0; same && i < a->n_steps; i++)
-                same = a->steps[i].kind == b->steps[i].kind &&
-                       a->steps[i].value == b->steps[i].value;
+        for (uint32_t i = 0; same && i < a->n_frames; i++)
+                same = a->frames[i].kind == b->frames[i].kind &&
+                       a->frames[i].value == b->frames[i].value;
         return same;
 }
 
@@ -202,14 +200,14 @@ static void add_to_table(struct table *t, struct dump_log_entry *e)
 
         if (first) {
                 first->last->same = e;
-                e->is_told = true;
+                e->is_listed = true;
         } else {
                 first = t->slots[i] = e;
         }
         first->last = e;
 }
 
-/* Without memory for the table each is told of at length. */
+/* Without memory for the table each entry is written with its own frames. */
 static void find_same(struct dump_log *r)
 {
         struct table t = { .mask = 63 };
@@ -225,24 +223,24 @@ static void find_same(struct dump_log *r)
         w_os_vm_unmap(memory, table_bytes(&t));
 }
 
-/* ---- Telling --------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
-static void tell_all_same(struct dump_log *r, const struct dump_log_entry *first)
+static void write_same(struct dump_log *r, const struct dump_log_entry *first)
 {
         for (const struct dump_log_entry *e = first; e; e = e->same)
                 w_text_write(&r->lines, e->header, e->header_bytes);
-        for (uint32_t i = 0; i < first->n_steps; i++)
-                tell_step(&r->lines, &first->steps[i]);
+        for (uint32_t i = 0; i < first->n_frames; i++)
+                write_frame(&r->lines, &first->frames[i]);
         w_line_write(&r->lines, "\n");
 }
 
 void w_dump_log_write(struct dump_log *r)
 {
-        W_ASSERT(!r->at_once && !r->open);
+        W_ASSERT(!r->unbuffered && !r->open);
         find_same(r);
         for (struct dump_log_entry *e = r->oldest; e && !r->lines.lost; e = e->next)
-                if (!e->is_told)
-                        tell_all_same(r, e);
+                if (!e->is_listed)
+                        write_same(r, e);
         if (r->cut)
                 w_line_write(&r->lines, "(cut: no memory for more goroutines)\n");
         w_lines_flush(&r->lines);

@@ -1,16 +1,15 @@
 /* sched/inspect/schedtrace.c - WEFT_DEBUG=schedtrace=MS: one line about the scheduler every MS
  * milliseconds.
  *
- * Called by   sysmon.
- *
- * The line is Go's, so that eyes and scripts that know it can read it. scheddetail=1 adds a line
- * for each P, M and goroutine. Nothing is stopped for it: what moves meanwhile is printed as it was
- * met.
+ * The line has Go's format, so that readers and scripts that know it can read it. scheddetail=1
+ * adds a line for each P and goroutine. Nothing is stopped for it: what changes meanwhile is
+ * printed as read.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sched/sched.h"
 #include "sched/monitor/sysmon.h"
+#include "sched/sched.h"
+#include "sched/thread/thread.h"
 
 enum { QUEUES_MAX = 16 };
 
@@ -18,7 +17,7 @@ static struct {
         int64_t began_at, next_at;
 } trace;
 
-/* The first queues in brackets, as many as fit a line. */
+/* In brackets the lengths of the first queues, as many as fit a line. */
 static void trace_line(void)
 {
         char   text[256];
@@ -34,15 +33,15 @@ static void trace_line(void)
         for (uint32_t i = 0; i < procs && i < QUEUES_MAX; i++)
                 n += w_format(text + n, sizeof(text) - n, "%u ",
                               w_p_len_hint(w_sched.all_p[i]));
-        w_say("SCHED %ldms: gomaxprocs=%u idleprocs=%u threads=%u spinningthreads=%u "
+        w_say("SCHED %ldms: procs=%u idleprocs=%u threads=%u spinningthreads=%u "
               "needspinning=%u idlethreads=%u runqueue=%u [ %s]",
               ms, procs, w_load_rlx(&w_sched.n_idle_p), threads,        /* hint */
               w_load_rlx(&w_sched.n_spinning), w_load_rlx(&w_sched.need_spinning), /* hint */
               idle, w_load_rlx(&w_sched.n_globq), text);                          /* hint */
 }
 
-/* Uninstrumented: id and reason belong to whoever moves the goroutine and are read here without
- * asking; a torn moment shows in a debug line and nowhere else. */
+/* Uninstrumented: id and reason belong to the thread that changes the goroutine's state, and are
+ * read here without synchronization. An inconsistent value appears only in a debug line. */
 W_NO_SANITIZE static bool trace_g(void *record, void *arg)
 {
         const struct g *gp = record;

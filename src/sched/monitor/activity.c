@@ -1,38 +1,42 @@
-/* sched/monitor/activity.c - what it is that keeps an M outside: it blocks, it computes, or it gets
- * no CPU.
+/* sched/monitor/activity.c - what an M does that stays in user code: it is blocked, it computes, or
+ * it gets no CPU.
  *
- * Called by   retake (for those that are outside while their P is needed), thread (an M ends).
+ * Protocols   owns cpu-usage.
  *
  * The kernel tells how long a thread has run and how long it has waited for a CPU. Over a window of
- * at least 10 ms:
- *   blocked   it did neither for more than half of it, and is not waiting for a CPU now. The kernel
- *             counts a wait when it is over: a thread that gets no CPU for the whole window looks
- *             as if it slept, so it is asked for its state as well;
- *   hog       it has run for half of 10 ms since it was first seen here, in one window or many. Run
- *             time lags by a tick, so all of 10 ms cannot be asked for. It is summed up, because on
- *             an overloaded machine those who compute mostly wait, and must lose their Ps in the
- *             end;
- *   starved   else. Another thread would only make that worse; a new window begins.
- * Where the monitor itself came late the clock proves nothing, and a new window begins; but what
- * was run until then was run.
- * Half, not all, because a goroutine in a storm of page faults runs a little between them.
+ * at least 10 ms an M is
+ *   blocked   if it did neither for more than half of the window, and does not wait for a CPU now.
+ *             The kernel counts a wait only when it is over: a thread that gets no CPU for the
+ *             whole window looks as if it slept. Therefore its state is read as well.
+ *   running   if it has run for half of 10 ms since it was first sampled here, in one window or in
+ *             several. Run time lags by a tick, so the full 10 ms cannot be required. It is summed
+ *             up because on an overloaded machine Ms that compute mostly wait, and must lose their
+ *             Ps in the end.
+ *   starved   otherwise. Another thread would only make that worse; a new window begins.
+ * If the monitor itself came late, the clock proves nothing and a new window begins; the run time
+ * until then still counts. The limit is half, not all, because a goroutine in a storm of page
+ * faults runs a little between them.
  *
- * Reading costs 1 us, so it is done at most once in a millisecond for each P, and only if that P is
+ * A read costs 1 us, so it happens at most once in a millisecond for each P, and only if that P is
  * needed.
  *
  * PROTOCOL cpu-usage
  *
- * Goal      the descriptor of an M is open as long as the monitor may want it, is closed once, and
- *           nobody reads from a descriptor that was closed: its number may be a file of the
- *           program's by then.
- * Parties   monitor; the M when it ends, or whoever leaves it behind.
- * Words     m.usage_fd: NONE, GONE, or the descriptor and 1.
- * Monitor   1 takes the descriptor out, or opens one; GONE: nothing to do   2 reads   3 CAS NONE ->
- *           descriptor; fails: the M has ended, closes it
- * M         exchanges it for GONE; closes what it got
- * Why once  whoever has taken it out of the word owns it. A record that was given to another thread
- *           meanwhile gets the old descriptor in step 3: reading it then fails, and closes it.
- * Orders    none: the number is all that is passed on, and the kernel keeps its own.
+ * Goal      The descriptor of an M is open as long as the monitor may want it, and is closed once.
+ *           No thread reads from a closed descriptor: its number may be a file of the program by
+ *           then.
+ * Parties   monitor; M when it ends, or the thread that abandons it.
+ * Words     m.usage_fd   NONE       no descriptor
+ *                        GONE       the M has ended
+ *                        otherwise  the descriptor + 1
+ * Monitor   1. Takes the descriptor out of the word, or opens one. GONE: nothing to do.
+ *           2. Reads.
+ *           3. CAS NONE -> descriptor. CAS fails: the M has ended; closes the descriptor.
+ * M         Exchanges the word for GONE; closes the descriptor that it got.
+ * Why it is closed once   The thread that takes the descriptor out of the word owns it. If the
+ *           record went to another thread meanwhile, step 3 gives that record the old descriptor.
+ *           The next read fails, and closes it.
+ * Orders    None: the number is all that is passed on, and the kernel orders its own data.
  * Tests     sim scenarios blocked_*; flow/sched/monitor/test_blocked_report.c,
  *           flow/sched/monitor/test_take_unused_p.c.
  *
@@ -42,7 +46,6 @@
 
 #include "base/window.h"
 #include "sched/sched.h"
-
 #include "weft.h"
 
 #include <errno.h>      /* -ESRCH */
@@ -53,15 +56,15 @@ enum {
         READ_EVERY_NS = 1000000,
 };
 
-enum { NOT_SEEN = -1 };                 /* instead of how much it had run */
+enum { NOT_SEEN = -1 };                 /* no CPU time is known */
 
 enum { NONE = 0 };
 #define GONE UINT32_MAX
 
 /* ---- Asking the kernel ----------------------------------------------------------------------- */
 
-/* A descriptor that is the caller's, or -Exxx. */
-static int borrow(struct m *mp)
+/* Returns a descriptor that is the caller's, or -Exxx. */
+static int borrow_fd(struct m *mp)
 {
         uint32_t have = w_load_rlx(&mp->usage_fd);                  /* hint: decided by the CAS */
 
@@ -72,7 +75,7 @@ static int borrow(struct m *mp)
         return (int)have - 1;
 }
 
-static void give_back(struct m *mp, int fd)
+static void return_fd(struct m *mp, int fd)
 {
         uint32_t none = NONE;
 
@@ -80,19 +83,19 @@ static void give_back(struct m *mp, int fd)
                 w_os_cpu_usage_close(fd);
 }
 
-static int read_use(struct m *mp, struct w_os_cpu_usage *out)
+static int read_usage(struct m *mp, struct w_os_cpu_usage *out)
 {
-        int fd = borrow(mp);
+        int fd = borrow_fd(mp);
 
         if (fd < 0)
                 return fd;
-        W_WINDOW("use-borrowed");
+        W_WINDOW("usage-borrowed");
         int rc = w_os_cpu_usage_read(fd, out);
 
         if (rc < 0)
                 w_os_cpu_usage_close(fd);
         else
-                give_back(mp, fd);
+                return_fd(mp, fd);
         return rc;
 }
 
@@ -104,75 +107,76 @@ void w_activity_end(struct m *mp)
                 w_os_cpu_usage_close((int)have - 1);
 }
 
-/* ---- Judging --------------------------------------------------------------------------------- */
+/* ---- Verdicts -------------------------------------------------------------------------------- */
 
-static void begin_window(struct sample *w, const struct w_os_cpu_usage *use, int64_t now)
+static void begin_window(struct sample *s, const struct w_os_cpu_usage *usage, int64_t now)
 {
-        w->base = *use;
-        w->base_at = now;
+        s->base = *usage;
+        s->base_at = now;
 }
 
-static enum activity judge(const struct sample *w, const struct w_os_cpu_usage *use, int64_t now)
+static enum activity judge(const struct sample *s, const struct w_os_cpu_usage *usage, int64_t now)
 {
-        int64_t busy = use->run - w->base.run + use->wait - w->base.wait;
-        bool    idle = 2 * busy < now - w->base_at;
+        int64_t busy = usage->run - s->base.run + usage->wait - s->base.wait;
+        bool    idle = 2 * busy < now - s->base_at;
 
         if (idle) {
-                int ready = w_os_thread_is_ready((int)w_load_rlx(&w->m->tid));       /* hint */
+                int ready = w_os_thread_is_ready((int)w_load_rlx(&s->m->tid));       /* hint */
 
                 if (ready <= 0)
                         return ready < 0 ? W_ACTIVITY_UNKNOWN : W_ACTIVITY_BLOCKED;
         }
-        return use->run - w->first_run >= COMPUTES_NS ? W_ACTIVITY_RUNNING : W_ACTIVITY_STARVED;
+        return usage->run - s->first_run >= COMPUTES_NS ? W_ACTIVITY_RUNNING : W_ACTIVITY_STARVED;
 }
 
-static bool is_left_alone(enum activity verdict)
+/* True: this verdict does not take the P; a new window begins. */
+static bool keeps_p(enum activity verdict)
 {
         return verdict == W_ACTIVITY_STARVED ||
                (verdict == W_ACTIVITY_RUNNING && w_sched.config.preempt != WEFT_PREEMPT_ALL);
 }
 
-void w_activity_update(struct sample *w, int64_t now)
+void w_activity_update(struct sample *s, int64_t now)
 {
-        struct w_os_cpu_usage use;
+        struct w_os_cpu_usage usage;
 
-        if (now - w->read_at < READ_EVERY_NS || (w->has_base && now - w->base_at < WINDOW_NS))
+        if (now - s->read_at < READ_EVERY_NS || (s->has_base && now - s->base_at < WINDOW_NS))
                 return;
-        w->read_at = now;
-        if (read_use(w->m, &use) < 0) {
-                w->verdict = now - w->since < WINDOW_NS ? W_ACTIVITY_NOT_YET : W_ACTIVITY_UNKNOWN;
-                return;
-        }
-        w->run = use.run;
-        if (!w->has_base) {
-                w->has_base = true;
-                if (w->first_run == NOT_SEEN)
-                        w->first_run = use.run;
-                begin_window(w, &use, now);
+        s->read_at = now;
+        if (read_usage(s->m, &usage) < 0) {
+                s->verdict = now - s->since < WINDOW_NS ? W_ACTIVITY_NOT_YET : W_ACTIVITY_UNKNOWN;
                 return;
         }
-        w->verdict = judge(w, &use, now);
-        if (is_left_alone(w->verdict))
-                begin_window(w, &use, now);
+        s->run = usage.run;
+        if (!s->has_base) {
+                s->has_base = true;
+                if (s->first_run == NOT_SEEN)
+                        s->first_run = usage.run;
+                begin_window(s, &usage, now);
+                return;
+        }
+        s->verdict = judge(s, &usage, now);
+        if (keeps_p(s->verdict))
+                begin_window(s, &usage, now);
 }
 
-int64_t w_activity_next(const struct sample *w)
+int64_t w_activity_next(const struct sample *s)
 {
-        return w->has_base ? w->base_at + WINDOW_NS : W_FOREVER;
+        return s->has_base ? s->base_at + WINDOW_NS : W_FOREVER;
 }
 
-void w_activity_rebase(struct sample *w, int64_t now)
+void w_activity_rebase(struct sample *s, int64_t now)
 {
-        w->since = now;
-        w->has_base = false;
-        if (w->verdict != W_ACTIVITY_RUNNING)
-                w->verdict = W_ACTIVITY_NOT_YET;
+        s->since = now;
+        s->has_base = false;
+        if (s->verdict != W_ACTIVITY_RUNNING)
+                s->verdict = W_ACTIVITY_NOT_YET;
 }
 
-void w_activity_forget(struct sample *w, int64_t now)
+void w_activity_forget(struct sample *s, int64_t now)
 {
-        w->verdict = W_ACTIVITY_NOT_YET;
-        w_activity_rebase(w, now);
-        w->preempt_by_at = 0;
-        w->first_run = NOT_SEEN;
+        s->verdict = W_ACTIVITY_NOT_YET;
+        w_activity_rebase(s, now);
+        s->preempt_by_at = 0;
+        s->first_run = NOT_SEEN;
 }

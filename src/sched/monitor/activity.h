@@ -1,4 +1,4 @@
-/* sched/monitor/activity.h - why an M does not come back.
+/* sched/monitor/activity.h - what an M does that stays in user code.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,20 +8,20 @@
 #include "sched/m.h"
 #include "sched/p.h"
 
-/* w->m is at w->mark, outside and in no region, and somebody needs its P. w->verdict is what is
- * known about it now. Context: the monitor. */
-void w_activity_update(struct sample *w, int64_t now);
+/* s->m is at s->where, in user code and in no region, and its P is needed. Sets s->verdict to what
+ * is known about it now. Context: the monitor. */
+void w_activity_update(struct sample *s, int64_t now);
 
-/* When to look again: more is known about it then. */
-int64_t w_activity_next(const struct sample *w);
+/* When the window ends: more is known about s->m then. */
+int64_t w_activity_next(const struct sample *s);
 
-/* What the clock said before counts no more, but what w->m has run does. Context: the monitor. */
-void w_activity_rebase(struct sample *w, int64_t now);
+/* Begins a new window. The CPU time of s->m so far still counts. Context: the monitor. */
+void w_activity_rebase(struct sample *s, int64_t now);
 
-/* What was seen before counts no more. Context: the monitor. */
-void w_activity_forget(struct sample *w, int64_t now);
+/* Forgets all earlier samples. Context: the monitor. */
+void w_activity_forget(struct sample *s, int64_t now);
 
-/* mp ends, or is left behind. Context: any thread. */
+/* mp ends, or is abandoned. Context: any thread. */
 void w_activity_end(struct m *mp);
 
 #endif

@@ -1,41 +1,46 @@
 /* sched/monitor/blocked_report.c - one report for each place at which goroutines block their
- * threads.
+ * threads outside a blocking region.
  *
- * Called by   retake (a P was taken from who blocks), m (an entry finds that the P was taken),
- *             sysmon (one that does not come back).
  * Protocols   owns blocked-report; cites take (sched/preempt/take.c).
  *
- * Where a goroutine blocks the monitor sees, when it has taken its P: the calls that led there are
- * copied from its stack. For how long is known when it is back, and then it tells itself, with the
- * names of functions: to find them may mean to wait for a lock of the linker's, which the monitor
- * must not do, as the one that blocks may hold it. Who is not back after a second is told of by the
- * monitor, without names, and not again.
+ * When the monitor has taken the P of a blocked M it finds out where the goroutine is blocked: it
+ * copies the calls that led there from the goroutine's stack. How long the block lasts is known
+ * when the M enters weft again. Then the goroutine itself writes the report, with names of
+ * functions. The monitor must not look names up: that may wait for a lock of the dynamic linker,
+ * which the blocked thread may hold. A goroutine that is still blocked after a second is reported
+ * by the monitor, without names, and not again.
  *
- * One that is back before the monitor has looked tells what it came to. Two reports are for the
- * same place if the goroutines began in the same function and came back to the same line, or if
- * they did not come back and block in the same function, equally deep in their stacks.
- * Where the kernel does not tell what a thread does only those tell that come back.
+ * A goroutine that enters before the monitor has looked reports the place of its entry. Two reports
+ * are for the same place if the goroutines began in the same function and entered weft at the same
+ * line; or if both are still blocked, in the same function, equally deep in their stacks. If the
+ * kernel does not tell what a thread does, only goroutines that enter again report.
  *
  * PROTOCOL blocked-report
  *
- * Goal      of each stay that blocks at most one tells, and nobody looks at a stack that is gone.
+ * Goal      For each stay in user code that blocks there is at most one report, and no thread reads
+ *           a stack that is gone.
  * Parties   monitor; M.
- * Words     m.block, under sched.lock: since, told, who and where; m.blocked_since, PROTOCOL take:
- *           makes the M look at it.
- * Monitor   1 takes the P   2 asks the kernel where the M is, no lock   3 under the lock: it has
- *           lost_p, its mark is what it was, and it has a goroutine: block := since, not told, who
- *           and where   4 a second later: asks the kernel again; under the lock: since, the same
- *           mark and the same place: told := true, copies it; tells
- * M         entry, flag TAKEN -> LOST: to g0, m.curg := NULL; under the lock copies block, since :=
- *           0; tells unless told; back
- * Others    whoever gives the M a P again: since := 0, with lost_p
- * Why the stack stays   who was outside when the monitor had the lock comes as far as the M's lock
- *           and no farther: its goroutine neither ends nor moves. It may run until then, and what
- *           is copied be nonsense: its own code writes to it, so it is read as words.
- * Why nobody tells twice   step 4 and the M's copy are under one lock.
+ * Words     m.block, under sched.lock: since, told, the goroutine, the place.
+ *           m.blocked_since (PROTOCOL take): makes the M read m.block.
+ * Monitor   1. Takes the P.
+ *           2. Asks the kernel where the M is; no lock held.
+ *           3. Under the lock: if m.lost_p is set, m.where is unchanged and the M has a goroutine,
+ *              block := since, not told, the goroutine and the place.
+ *           4. A second later: asks the kernel again. Under the lock: if block.since is set and
+ *              m.where and the place are the same, told := true, copies the block. Reports.
+ * M         Entry, retake TAKEN -> LOST:
+ *           1. Switches to g0, m.curg := NULL.
+ *           2. Under the lock copies m.block, since := 0.
+ *           3. Reports, unless told. Switches back.
+ * P is given   The thread that gives the M a P again: since := 0, together with lost_p.
+ * Why the stack stays   An M that was in user code while the monitor had the lock gets as far as
+ *           its own lock in step 2 and no farther: its goroutine neither ends nor moves. It may run
+ *           until then, and the copy may be nonsense. Its own code writes to the stack, so the
+ *           stack is read as words.
+ * Why no block is reported twice   Step 4 of the monitor and step 2 of the M hold one lock.
  * Tests     flow/sched/monitor/test_blocked_report.c,
  *           flow/sched/monitor/test_blocked_report_where.c, sim scenarios blocked_told,
- *           blocked_other; mutants blocked-*; windows blocked-before-look, blocked-seen-outside.
+ *           blocked_other; mutants blocked-*; windows blocked-before-look, blocked-seen-in-user.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -45,12 +50,14 @@
 #include "base/window.h"
 #include "sched/inspect/frames.h"
 #include "sched/sched.h"
+#include "sched/self.h"
+#include "sched/switch.h"
 
 enum { LONG_NS = 1000000000, TELL_BYTES = 2048 };
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
-/* True once for each, as long as there is room; the run forgets them when it ends. */
+/* True once for each place, as long as the table has room. The end of the run clears the table. */
 static bool is_new(uintptr_t place)
 {
         for (uint32_t i = 0; i < W_BLOCKED_PLACES; i++) {
@@ -70,9 +77,10 @@ static uintptr_t entry_of(uintptr_t site, const void *fn)
         return (site ^ (uintptr_t)fn << 16) | 1;
 }
 
-/* From the call of weft's that the goroutine has made, the first frame, to whoever made it; when
- * its function has returned that is the same for all. */
-static uintptr_t came_back_to(struct frames at)
+/* The first frame is the weft call that the goroutine has made, the second is the caller of that
+ * call. If the goroutine's function has returned, there is no second frame, and the result is the
+ * same for all goroutines. */
+static uintptr_t entered_from(struct frames at)
 {
         uintptr_t inner = (uintptr_t)w_frames_next(&at);
         uintptr_t caller = (uintptr_t)w_frames_next(&at);
@@ -80,7 +88,7 @@ static uintptr_t came_back_to(struct frames at)
         return caller ? caller : inner;
 }
 
-/* ---- Telling --------------------------------------------------------------------------------- */
+/* ---- Reports --------------------------------------------------------------------------------- */
 
 static void say(const struct block *b, bool stays)
 {
@@ -104,9 +112,9 @@ static void write_call_unnamed(void *arg, const void *pc, bool maybe)
         w_frame_write_unnamed(arg, pc, maybe);
 }
 
-/* `back`: where it came to; NULL: it stays. In few writes: where nobody reads the monitor gives up
- * after the first. */
-static void tell(const struct block *b, struct frames *back)
+/* `back`: where the goroutine entered weft; NULL: it is still blocked. Writes rarely: if stderr is
+ * not read, the monitor gives up after the first write. */
+static void write_report(const struct block *b, struct frames *back)
 {
         char         buf[TELL_BYTES];
         struct lines err = w_lines_err();
@@ -147,7 +155,7 @@ static void describe(struct block *b, const struct g *gp, int64_t since)
         w_name_copy(b->name, cold->name);
 }
 
-/* What was seen of it; of what was not the calls are unknown. */
+/* Copies what the monitor has seen of the block. If it has seen nothing, the calls are unknown. */
 static void end_block(struct m *mp, struct block *out)
 {
         w_lock(&w_sched.lock);
@@ -160,7 +168,7 @@ static void end_block(struct m *mp, struct block *out)
         }
 }
 
-/* On g0: a goroutine's stack may be small. */
+/* Runs on g0, because a goroutine's stack may be small. */
 static void report(void *arg)
 {
         struct back *b = arg;
@@ -168,8 +176,8 @@ static void report(void *arg)
 
         end_block(b->m, &block);
         describe(&block, b->g, b->since);
-        if (is_new(entry_of(came_back_to(b->frames), block.fn)) && !block.told)
-                tell(&block, &b->frames);
+        if (is_new(entry_of(entered_from(b->frames), block.fn)) && !block.told)
+                write_report(&block, &b->frames);
 }
 
 void w_blocked_report_return(struct m *mp, const void *frame)
@@ -178,7 +186,7 @@ void w_blocked_report_return(struct m *mp, const void *frame)
         struct back b = { .m = mp, .g = gp, .since = mp->blocked_since };
 
         mp->blocked_since = 0;
-        if (!gp || mp->on_g0)           /* in a region: no block was seen */
+        if (!gp || mp->on_g0)           /* in a region: the monitor has not looked */
                 return;
         b.frames = (struct frames){ .at = frame, .low = frame, .end = gp->stack->end };
         w_on_g0(report, &b);
@@ -187,43 +195,43 @@ void w_blocked_report_return(struct m *mp, const void *frame)
 /* ---- The monitor ----------------------------------------------------------------------------- */
 
 /* Equal for goroutines that block at the same place, and mostly for those only. */
-static uintptr_t place_in(const struct stack *stack, const struct w_os_thread_state *sight)
+static uintptr_t place_in(const struct stack *stack, const struct w_os_thread_state *state)
 {
-        uintptr_t depth = (uintptr_t)stack->top - (uintptr_t)sight->sp;
+        uintptr_t depth = (uintptr_t)stack->top - (uintptr_t)state->sp;
         bool      own = depth < (uintptr_t)(stack->top - stack->low);
 
-        return sight->pc ? (uintptr_t)sight->pc ^ (own ? depth << 4 : 0) : 0;
+        return state->pc ? (uintptr_t)state->pc ^ (own ? depth << 4 : 0) : 0;
 }
 
-static void look_again_locked(struct m *mp, int64_t at)
+static void set_check_time_locked(struct m *mp, int64_t at)
 {
         mp->block.look_at = at;
-        if (at < w_sched.blocked_next_at)
-                w_sched.blocked_next_at = at;
+        if (at < w_sched.sysmon.blocked_next_at)
+                w_sched.sysmon.blocked_next_at = at;
 }
 
-/* mp was in user code, and where `sight` says. It may have entered since: then it waits for the
- * lock, on g0, with its goroutine or without it. */
-static void look_locked(struct m *mp, const struct w_os_thread_state *sight, int64_t since)
+/* mp was in user code, at the place in `state`. It may have entered since. Then it waits for the
+ * lock, on g0, and m.curg may be NULL or not. */
+static void describe_m_locked(struct m *mp, const struct w_os_thread_state *state, int64_t since)
 {
         const struct g  *gp = *(struct g *const volatile *)&mp->curg;
         struct block    *b = &mp->block;
-        struct w_os_regs regs = { .pc = sight->pc, .sp = sight->sp };
+        struct w_os_regs regs = { .pc = state->pc, .sp = state->sp };
 
         if (!gp)
                 return;
         describe(b, gp, since);
         b->told = false;
         b->where = w_load_rlx(&mp->where);                          /* guarded by the lock */
-        b->pc = sight->pc;
-        b->sp = sight->sp;
-        b->site = place_in(gp->stack, sight);
+        b->pc = state->pc;
+        b->sp = state->sp;
+        b->site = place_in(gp->stack, state);
         w_backtrace_take(&b->calls, mp, gp, &regs);
-        look_again_locked(mp, since + LONG_NS);
+        set_check_time_locked(mp, since + LONG_NS);
 }
 
-/* Where it waits. False: it computes, or that cannot be known. */
-static bool see(const struct m *mp, struct w_os_thread_state *out)
+/* Reads where mp is blocked. False: it computes, or the kernel does not tell. */
+static bool read_state(const struct m *mp, struct w_os_thread_state *out)
 {
         int rc = w_os_thread_state((int)w_load_rlx(&mp->tid), out);      /* hint */
 
@@ -234,26 +242,26 @@ static bool see(const struct m *mp, struct w_os_thread_state *out)
 
 void w_blocked_report_locate(struct m *mp, uint32_t where, int64_t since)
 {
-        struct w_os_thread_state sight;
+        struct w_os_thread_state state;
 
-        if (!see(mp, &sight))
-                sight.pc = sight.sp = NULL;
+        if (!read_state(mp, &state))
+                state.pc = state.sp = NULL;
         W_WINDOW("blocked-before-look");
         w_lock(&w_sched.lock);
         if (mp->lost_p && w_load_acq(&mp->where) == where) {        /* [MK1] */
-                W_WINDOW("blocked-seen-outside");
-                look_locked(mp, &sight, since);
+                W_WINDOW("blocked-seen-in-user");
+                describe_m_locked(mp, &state, since);
         }
         w_unlock(&w_sched.lock);
 }
 
 int64_t w_blocked_report_next(void)
 {
-        return w_sched.blocked_next_at;
+        return w_sched.sysmon.blocked_next_at;
 }
 
-/* Whom to see to now, one at a time: others wait for the monitor. NULL: nobody. */
-static struct m *find_locked(int64_t now)
+/* The next M to check, one at a time, because goroutines wait for the monitor. NULL: none. */
+static struct m *find_due_locked(int64_t now)
 {
         struct m *found = NULL;
         int64_t   next = W_FOREVER;
@@ -268,30 +276,30 @@ static struct m *find_locked(int64_t now)
                 else if (mp->block.look_at < next)
                         next = mp->block.look_at;
         }
-        w_sched.blocked_next_at = next;
+        w_sched.sysmon.blocked_next_at = next;
         return found;
 }
 
-static struct m *find(int64_t now)
+static struct m *find_due(int64_t now)
 {
         w_lock(&w_sched.lock);
-        struct m *mp = find_locked(now);
+        struct m *mp = find_due_locked(now);
 
         w_unlock(&w_sched.lock);
         return mp;
 }
 
-/* True: it is where it was, nobody has told of that place, and *out is to be told. Who waits
- * elsewhere by now, or computes (sight: NULL), tells itself. */
-static bool settle(struct m *mp, int64_t now, const struct w_os_thread_state *sight,
-                   struct block *out)
+/* True: mp is still where it was, that place was not reported yet, and *out must be reported. An M
+ * that is blocked elsewhere by now, or computes (state is NULL), reports itself. */
+static bool must_report(struct m *mp, int64_t now, const struct w_os_thread_state *state,
+                        struct block *out)
 {
         struct block *b = &mp->block;
         bool          tells = false;
 
         w_lock(&w_sched.lock);
-        if (b->since && b->look_at <= now) {    /* else it was back, and blocks anew */
-                bool stays = sight && sight->pc == b->pc && sight->sp == b->sp &&
+        if (b->since && b->look_at <= now) {    /* else it has entered, and is blocked anew */
+                bool stays = state && state->pc == b->pc && state->sp == b->sp &&
                              w_load_acq(&mp->where) == b->where;            /* [MK1] */
 
                 tells = stays && is_new(entry_of(b->site, b->fn));
@@ -305,18 +313,18 @@ static bool settle(struct m *mp, int64_t now, const struct w_os_thread_state *si
 
 uint32_t w_blocked_report_check(int64_t now)
 {
-        struct w_os_thread_state sight;
+        struct w_os_thread_state state;
         struct block      block;
 
-        if (now < w_sched.blocked_next_at)
+        if (now < w_sched.sysmon.blocked_next_at)
                 return 0;
-        struct m *mp = find(now);
+        struct m *mp = find_due(now);
 
         if (!mp)
                 return 0;
-        bool waits = see(mp, &sight);
+        bool waits = read_state(mp, &state);
 
-        if (settle(mp, now, waits ? &sight : NULL, &block))
-                tell(&block, NULL);
+        if (must_report(mp, now, waits ? &state : NULL, &block))
+                write_report(&block, NULL);
         return 1;
 }

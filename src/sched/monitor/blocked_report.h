@@ -1,4 +1,5 @@
-/* sched/monitor/blocked_report.h - tells of a goroutine that blocks its thread without saying so.
+/* sched/monitor/blocked_report.h - reports goroutines that block their threads outside a blocking
+ * region.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,19 +8,19 @@
 
 #include "sched/m.h"
 
-/* mp has blocked since then, at `mark`, and has lost its P for that: where? Context: the monitor,
- * lock `take` held and no other. */
+/* Finds out where mp is blocked, which has lost its P for that. `where` and `since` are of the
+ * monitor's sample. Context: the monitor, lock `take` held and no other. */
 void w_blocked_report_locate(struct m *mp, uint32_t where, int64_t since);
 
-/* Tells of one that has blocked for very long and goes on. How many it has seen to. Context: the
+/* Reports an M that is still blocked after a second. Returns 1 if an M was checked. Context: the
  * monitor. */
 uint32_t w_blocked_report_check(int64_t now);
-/* When that has to be called again; W_FOREVER: nobody blocks. */
+/* When w_blocked_report_check must be called again; W_FOREVER: no M is blocked. */
 int64_t w_blocked_report_next(void);
 
-/* mp has come back after mp->blocked_since, its P taken meanwhile; `frame` is the frame of the
- * function that its entry called. Context: that M, no runtime lock held; may switch: to g0 and
- * back. */
+/* mp was blocked since mp->blocked_since, and has entered after its P was taken. `frame` is the
+ * frame of the function that the entry called. Context: that M, no runtime lock held; may switch:
+ * to g0 and back. */
 void w_blocked_report_return(struct m *mp, const void *frame);
 
 #endif

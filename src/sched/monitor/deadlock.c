@@ -1,44 +1,46 @@
-/* sched/monitor/deadlock.c - all goroutines wait, and nobody is left who could wake one.
+/* sched/monitor/deadlock.c - finds out that all goroutines wait and that no thread can wake one.
  *
- * Called by   sysmon (it has nothing to do), asleep and thread (an M sleeps, or is gone).
  * Protocols   owns deadlock; cites sysmon (sched/monitor/sysmon.c), threads
  *             (sched/thread/thread.c), timekeeper (sched/timer/timekeeper.c).
  *
  * PROTOCOL deadlock
  *
- * Goal      under weft_run: once no goroutine can ever run again the program says so and ends; it
- *           never does as long as one could.
- * Parties   monitor; Ms; threads of the program, which come and go without saying so.
- * Words     sysmon_sleeps: true from when the monitor found every P idle until one is used, or all
- *           Ms are found asleep anew; n_m, idle_m, timekeeper, outside: all under sched.lock. The
- *           heaps of timers. The kernel's count of threads.
- * Monitor   1 every P is idle: sysmon_sleeps := true (PROTOCOL sysmon)   2 under the lock: all Ms
- *           but the timekeeper are in the lists of those that sleep; nothing in the global queue;
- *           nothing outside may wake anyone. No timer is set   3 asks the kernel how many threads
- *           there are   4 no timer is set; then under the lock as in 2, sysmon_sleeps still   5 as
- *           many threads as are weft's: fatal. More: looks again after pauses that grow, and says
- *           after a while, once a minute at most, that it is so
- * M         goes to sleep, or has ended, and all others sleep: sysmon_sleeps := false and wakes the
- *           monitor, which begins at 1
- * Why no false alarm   from 2 to 4 no P was used, since that would have ended sysmon_sleeps; nor
- *           has any M been awake or ended, since all of them to be found asleep afterwards would
- *           have done so too. So no user code ran on Ms, and at 3 all of weft's threads were there.
- *           If there were no others, there was nobody to make new ones. What such others did before
- *           they ended they had done by 3, in full: whom they woke stood in the global queue, with
- *           a P taken for it, or a timer in a heap, and 4 would have seen it. From 4 on nobody is
- *           left to do anything.
- * Why the count, not the list of threads   a listing ends early when the thread that it has come to
- *           ends meanwhile; the count is one number. One that is too high, because a thread is not
- *           quite gone, costs a pause.
- * Why the alarm comes   whoever makes the last condition of 2 true is an M that sleeps or ends, and
- *           wakes the monitor; or a thread of the program, or what is outside: while there are such
- *           the monitor comes back by itself. Where such a thread stops the last timer it is found
- *           when that would have been due.
- * Not known without /proc, or with no descriptor to be had: then nothing is said. Threads that
- *           others have put into the process (a sanitizer's, an emulator's) count as the program's.
- *           A program that leaves all waking to a signal handler has to use a thread for it.
- * In the background (weft_start) the program is there by definition: nobody looks.
- * Rejected  in the M that goes to sleep last (it would read /proc each time); the list of threads.
+ * Goal      Under weft_run: once no goroutine can ever run again, the program reports that and
+ *           ends. It never does this as long as a goroutine could run.
+ * Parties   monitor; Ms; foreign threads, which come and go without notice; wake sources, by which
+ *           the kernel may wake a goroutine.
+ * Words     Under sched.lock: sched.sysmon.sleeps, true from when the monitor found every P idle
+ *           until a P is used, or until all Ms are found asleep anew; n_m, idle_m, timekeeper,
+ *           poller, wake_sources. The heaps of timers. The kernel's count of threads.
+ * Monitor   1. Every P is idle: sleeps := true (PROTOCOL sysmon).
+ *           2. Under the lock: every M sleeps, in a list or as an event waiter; the global queue is
+ *              empty; no wake source may wake a goroutine. No timer is set.
+ *           3. Asks the kernel for the number of threads.
+ *           4. No timer is set. Then under the lock: as in 2, and sleeps is still true.
+ *           5. No more threads than weft's own: fatal. More threads: checks again after pauses that
+ *              grow, and reports the state after a while, once a minute at most.
+ * M         Goes to sleep, or has ended, and all other Ms sleep: sleeps := false, wakes the
+ *           monitor, which begins at 1.
+ * Why no false alarm   From 2 to 4 no P was used, because that would have ended sleeps. Nor has any
+ *           M been awake or ended: to find all Ms asleep afterwards would have ended sleeps, too.
+ *           So no user code ran on Ms, and at 3 all threads of weft existed. Without foreign
+ *           threads at 3, no thread could create new ones. What foreign threads did before they
+ *           ended was complete by 3: a goroutine that they woke was in the global queue, with a P
+ *           taken for it, or a timer was in a heap. Step 4 would have seen that. From 4 on no
+ *           thread is left to do anything.
+ * Why the count, not the list of threads   A listing ends early if the thread that it has come to
+ *           ends meanwhile. The count is one number. If it is too high, because a thread is not
+ *           quite gone, that costs a pause.
+ * Why the alarm comes   The last condition of 2 may become true by an M that sleeps or ends: it
+ *           wakes the monitor. Or by a foreign thread or a wake source: while there are any, the
+ *           monitor comes back by itself. If a foreign thread stops the last timer, that is noticed
+ *           when the timer would have been due.
+ * Unknown   Without /proc, or if no descriptor is available, nothing is reported. Threads that
+ *           tools have put into the process (a sanitizer, an emulator) count as foreign threads. A
+ *           program that leaves all wakeups to a signal handler must use a thread for that.
+ * Background   After weft_start the program's own threads are there by definition: no check.
+ * Rejected  A check in the M that goes to sleep last: it would read /proc each time. The list of
+ *           threads.
  * Tests     crash/test_deadlock.c, sim scenarios deadlock_*, mutants deadlock-*.
  *
  * SPDX-License-Identifier: MIT
@@ -46,8 +48,10 @@
 #include "sched/monitor/deadlock.h"
 
 #include "base/assert.h"
-#include "sched/sched.h"
+#include "sched/live.h"
 #include "sched/monitor/sysmon.h"
+#include "sched/sched.h"
+#include "sched/thread/thread.h"
 
 enum { PAUSE_MIN_NS = 1000000, SAY_AFTER_NS = 100000000 };
 
@@ -57,8 +61,8 @@ enum { PAUSE_MIN_NS = 1000000, SAY_AFTER_NS = 100000000 };
 void w_deadlock_except(struct wake_source *o)
 {
         w_lock(&w_sched.lock);
-        o->next = w_sched.wake_sources;
-        w_sched.wake_sources = o;
+        o->next = w_sched.deadlock.wake_sources;
+        w_sched.deadlock.wake_sources = o;
         w_unlock(&w_sched.lock);
 }
 
@@ -72,7 +76,7 @@ static bool all_ms_sleep_locked(void)
 
 void w_deadlock_asleep_locked(void)
 {
-        if (W_UNLIKELY(all_ms_sleep_locked()) && !w_sched.in_background && w_sched.sysmon_sleeps)
+        if (W_UNLIKELY(all_ms_sleep_locked()) && !w_sched.in_background && w_sched.sysmon.sleeps)
                 w_sysmon_hurry_locked();
 }
 
@@ -80,58 +84,58 @@ void w_deadlock_asleep_locked(void)
 
 static bool source_may_wake_locked(void)
 {
-        for (struct wake_source *o = w_sched.wake_sources; o; o = o->next)
+        for (struct wake_source *o = w_sched.deadlock.wake_sources; o; o = o->next)
                 if (o->may_wake())
                         return true;
         return false;
 }
 
-/* Nothing of weft's own will make a goroutine run. */
-static bool nobody_stirs_locked(void)
+/* No thread of weft will make a goroutine run. */
+static bool all_quiet_locked(void)
 {
-        return w_sched.sysmon_sleeps && !w_load_rlx(&w_sched.stopping) &&       /* guarded */
+        return w_sched.sysmon.sleeps && !w_load_rlx(&w_sched.world.stopping) &&       /* guarded */
                all_ms_sleep_locked() && w_sched.globq.n == 0;
 }
 
-static uint32_t n_ours_locked(void)
+static uint32_t n_own_threads_locked(void)
 {
         return w_sched.n_m + w_sched.n_helpers;
 }
 
-/* Threads that are not weft's, or -1: not to be known now. */
-static int count_others(uint32_t n_ours)
+/* Counts foreign threads. -1: the number is not known now. */
+static int count_foreign(uint32_t n_ours)
 {
         int n = w_os_thread_count();
 
         return n < (int)n_ours ? -1 : n - (int)n_ours;
 }
 
-static void say_so(int64_t now, int64_t n_live, int n_others)
+static void report_quiet(int64_t now, int64_t n_live, int n_others)
 {
-        if (n_others <= 0 || now - w_sched.quiet_since < SAY_AFTER_NS ||
-            (w_sched.said_quiet_at && now - w_sched.said_quiet_at < SAY_EVERY_NS))
+        if (n_others <= 0 || now - w_sched.deadlock.quiet_since < SAY_AFTER_NS ||
+            (w_sched.deadlock.said_at && now - w_sched.deadlock.said_at < SAY_EVERY_NS))
                 return;
-        w_sched.said_quiet_at = now;
+        w_sched.deadlock.said_at = now;
         w_say("all %ld goroutines are asleep, %d threads of the program are not", (long)n_live,
               n_others);
 }
 
-static int64_t next_look(int64_t now)
+static int64_t next_check(int64_t now)
 {
-        int64_t pause = 2 * w_sched.look_pause;
+        int64_t pause = 2 * w_sched.deadlock.pause;
 
         if (pause < PAUSE_MIN_NS)
                 pause = PAUSE_MIN_NS;
         if (pause > PAUSE_MAX_NS)
                 pause = PAUSE_MAX_NS;
-        w_sched.look_pause = pause;
+        w_sched.deadlock.pause = pause;
         return now + pause;
 }
 
 void w_deadlock_begin_anew(void)
 {
-        w_sched.quiet_since = 0;
-        w_sched.look_pause = 0;
+        w_sched.deadlock.quiet_since = 0;
+        w_sched.deadlock.pause = 0;
 }
 
 int64_t w_deadlock_check(int64_t now)
@@ -139,27 +143,27 @@ int64_t w_deadlock_check(int64_t now)
         if (w_sched.in_background)
                 return W_FOREVER;
         w_lock(&w_sched.lock);
-        uint32_t n_ours = n_ours_locked();
-        bool     quiet = nobody_stirs_locked();
-        bool     outside = quiet && source_may_wake_locked();
+        uint32_t n_ours = n_own_threads_locked();
+        bool     quiet = all_quiet_locked();
+        bool     by_source = quiet && source_may_wake_locked();
 
         w_unlock(&w_sched.lock);
         if (!quiet || w_timers_pending() || w_live_count() == 0)
                 return W_FOREVER;
-        if (w_sched.quiet_since == 0)
-                w_sched.quiet_since = now;
-        if (outside)
-                return next_look(now);
-        int  n_others = count_others(n_ours);
+        if (w_sched.deadlock.quiet_since == 0)
+                w_sched.deadlock.quiet_since = now;
+        if (by_source)
+                return next_check(now);
+        int  n_others = count_foreign(n_ours);
         bool timers = w_timers_pending();
 
         w_lock(&w_sched.lock);
-        quiet = !timers && nobody_stirs_locked() && !source_may_wake_locked();
-        W_ASSERT(!quiet || n_ours_locked() == n_ours);
+        quiet = !timers && all_quiet_locked() && !source_may_wake_locked();
+        W_ASSERT(!quiet || n_own_threads_locked() == n_ours);
         w_unlock(&w_sched.lock);
         if (quiet && n_others == 0)
                 w_fatal("all goroutines are asleep - deadlock!");
         if (quiet)
-                say_so(now, w_live_count(), n_others);
-        return next_look(now);
+                report_quiet(now, w_live_count(), n_others);
+        return next_check(now);
 }

@@ -1,6 +1,6 @@
-/* sched/monitor/deadlock.h - has everybody gone to sleep, and is nobody left to wake them?
+/* sched/monitor/deadlock.h - finds out that all goroutines wait and that no thread can wake one.
  *
- * PROTOCOL deadlock stands in sched/monitor/deadlock.c.
+ * PROTOCOL deadlock: sched/monitor/deadlock.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,24 +9,25 @@
 
 #include "base/atomic.h"
 
-/* Something that may wake a goroutine though no thread of the process does anything: the kernel, by
- * a signal or a descriptor. Asked under sched.lock; takes no lock. */
+/* A source that may wake a goroutine although no thread of the process runs: the kernel, by a
+ * signal or a descriptor. may_wake is called under sched.lock and takes no lock. */
 struct wake_source {
         bool          (*may_wake)(void);
         struct wake_source *next;
 };
 
-/* Once per run and record. Context: any thread, a run is on. */
+/* Adds a source: once per run and record. Context: any thread, a run is on. */
 void w_deadlock_except(struct wake_source *o);
 
-/* An M has gone to sleep, or is gone: it may have been the last. With sched.lock. */
+/* An M has gone to sleep or has ended; it may have been the last one awake. With sched.lock. */
 void w_deadlock_asleep_locked(void);
 
-/* For the monitor, which is about to sleep until a P is used (sysmon_sleeps): fatal if nobody can
- * use one any more. When it wants to be called again if nothing happens; W_FOREVER: no need to. */
+/* Ends the process if no thread can ever use a P again. Returns when it must be called again if
+ * nothing happens; W_FOREVER: not at all. Context: the monitor, about to sleep until a P is used
+ * (sched.sysmon.sleeps). */
 int64_t w_deadlock_check(int64_t now);
 
-/* For the monitor: something has happened since. */
+/* Something has happened since the last check. Context: the monitor. */
 void w_deadlock_begin_anew(void);
 
 #endif

@@ -1,212 +1,216 @@
-/* sched/monitor/retake.c - a duty of the monitor: Ps go from those who are outside for long to
- * those who wait.
+/* sched/monitor/retake.c - a duty of the monitor: takes Ps from Ms that are in user code for long.
  *
- * Called by   sysmon.
  * Protocols   cites take (sched/preempt/take.c), idle (sched/idle.c).
  *
- * An M is suspect if it was at the same place outside at two looks: 20 us apart in a blocking
- * region, 10 ms apart in any other code. It keeps its P if nobody needs it: with an idle P or a
- * looker about, whatever waits will be found by others.
+ * An M is a suspect if it was in the same epoch of user code at two samples: 20 us apart in a
+ * blocking region, 10 ms apart in any other code. It keeps its P if the P is not needed: with an
+ * idle P or a spinning M, waiting work is found without this P.
  *
- * Who does not use its P at all, in a region or blocked, makes way for what waits anywhere: the P
- * where that is may be with one that computes and need not make way. Who computes uses its own, and
- * makes way only for what comes to that by itself.
+ * An M that is blocked, or in a blocking region, makes no use of its P. It loses the P as soon as a
+ * runnable goroutine or a due timer exists on any P: the P where that work waits may belong to an M
+ * that computes and need not give it up. An M that computes uses its P. It loses the P only for
+ * work on that P or in the global queue, or for preempted Ms.
  *
- * What is not in a region has not said that it may be left without a P, so it is asked why it does
- * not come back (sched/monitor/activity.c). Who blocks loses its P; who computes does if
- * preempt=all; who gets no CPU keeps it. Where the system does not tell why, preempt=all takes it,
- * because the others must go on, and preempt=blocked does not, because code that computes was
- * promised that nobody runs beside it. With preempt=off only regions lose theirs.
+ * Code outside a region has not declared that it may run without a P, so the monitor finds out what
+ * the M does (sched/monitor/activity.c):
+ *   blocked   the M loses its P
+ *   running   the M loses its P with preempt=all
+ *   starved   the M keeps its P: it gets no CPU
+ *   unknown   with preempt=all the M loses its P, because other goroutines must go on; with
+ *             preempt=blocked it does not, because code that computes was promised to run alone
+ * With preempt=off only regions lose their Ps.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/fatal.h"
-#include "sched/monitor/blocked_report.h"
-#include "sched/preempt/preempt.h"
-#include "sched/monitor/sysmon.h"
-#include "sched/preempt/take.h"
+#include "base/tuning.h"
+#include "sched/idle.h"
 #include "sched/monitor/activity.h"
-
+#include "sched/monitor/blocked_report.h"
+#include "sched/monitor/sysmon.h"
+#include "sched/preempt/preempt.h"
+#include "sched/preempt/take.h"
+#include "sched/sched.h"
 #include "weft.h"
 
 enum {
         REGION_NS = 20000,
         SLICE_NS = 10000000,
         NOPREEMPT_NS = 100000000,
-        PREEMPT_WITHIN_NS = 5000000,       /* a tick of the kernel's, which looks at timers then */
-        STARVED_NS = 15000000,          /* more, for one that has got no CPU in which to be held */
-#if defined(W_HOOKED)
-        LOST_MAX = 8,           /* an engine has few threads */
-#else
-        LOST_MAX = 512,         /* threads that go on without a P; then plain code keeps its own */
-#endif
+        PREEMPT_WITHIN_NS = 5000000,       /* a tick of the kernel: it checks timers then */
+        STARVED_NS = 15000000,          /* more, for an M that has got no CPU to stop on */
 };
 
-/* ---- Whom ------------------------------------------------------------------------------------ */
+/* ---- Samples --------------------------------------------------------------------------------- */
 
-static bool somebody_looks(void)
+/* True: an M will find waiting work without the help of the monitor. */
+static bool has_idle_p_or_spinner(void)
 {
         return w_load_rlx(&w_sched.n_idle_p) != 0 ||              /* hint */
                w_load_rlx(&w_sched.n_spinning) != 0;              /* hint */
 }
 
-static bool is_needed(struct p *pp, int64_t now)
+static bool is_p_needed(struct p *pp, int64_t now)
 {
         return w_load_rlx(&w_sched.n_globq) != 0 || !w_p_has_no_work(pp) ||     /* hint */
                w_preempt_any() || w_timers_next_at(&pp->timers) <= now;
 }
 
-/* On any P. */
-static bool something_waits(int64_t now)
+/* True: a goroutine is runnable, or a timer is due, on any P. */
+static bool any_work_waits(int64_t now)
 {
         return w_any_queue_has_work() || w_timers_first(INT64_MIN) <= now;
 }
 
-static bool is_region(const struct sample *w)
+static bool is_region(const struct sample *s)
 {
-        return w->where & W_IN_REGION;
+        return s->where & W_IN_REGION;
 }
 
-static void begin_anew(struct sample *w, int64_t now)
+static void forget_sample(struct sample *s, int64_t now)
 {
-        if (w->preempt_by_at)
-                w_preempt_unask(w->m);
-        w_activity_forget(w, now);
+        if (s->preempt_by_at)
+                w_preempt_unask(s->m);
+        w_activity_forget(s, now);
 }
 
-/* The monitor came late. Who was asked may not have run since then, and gets as long again. */
-static void begin_late(struct sample *w, int64_t now)
+/* The monitor came late. An M that was asked to stop may not have run, and gets as long again. */
+static void restart_sample(struct sample *s, int64_t now)
 {
-        if (w->preempt_by_at)
-                w->preempt_by_at = now + PREEMPT_WITHIN_NS;
-        w_activity_rebase(w, now);
+        if (s->preempt_by_at)
+                s->preempt_by_at = now + PREEMPT_WITHIN_NS;
+        w_activity_rebase(s, now);
 }
 
-/* Who is there, and since when, as far as it was looked at. */
-static void look_at(struct p *pp, int64_t now)
+/* Records which M has pp, and since when that M is at this place, as far as samples tell. */
+static void take_sample(struct p *pp, int64_t now)
 {
-        struct sample *w = &pp->sample;
+        struct sample *s = &pp->sample;
         struct m     *mp = w_load_acq(&pp->m);                    /* [TK3] records stay mapped */
         uint32_t      where = mp ? w_load_rlx(&mp->where) : W_IN_RUNTIME;        /* hint */
 
-        if (mp == w->m && where == w->where)
+        if (mp == s->m && where == s->where)
                 return;
-        begin_anew(w, now);
-        if (mp != w->m)
-                w->nopreempt_no = 0;    /* each M counts its own */
-        w->m = mp;
-        w->where = where;
-        w->came_at = now;
+        forget_sample(s, now);
+        if (mp != s->m)
+                s->nopreempt_no = 0;    /* each M has its own count */
+        s->m = mp;
+        s->where = where;
+        s->came_at = now;
 }
 
-/* The end of a window is not to be slept through: others wait. In the past: it was judged. */
-static void look_again_in_time(const struct sample *w, int64_t now)
+/* Goroutines wait, so the rest must end with the window. A time in the past was judged already. */
+static void end_rest_with_window(const struct sample *s, int64_t now)
 {
-        int64_t at = w_activity_next(w);
+        int64_t at = w_activity_next(s);
 
-        if (at > now && at < w_sched.judge_at)
-                w_sched.judge_at = at;
+        if (at > now && at < w_sched.sysmon.judge_at)
+                w_sched.sysmon.judge_at = at;
 }
 
-/* Who is held does not run, but is not blocked either. */
-static bool deserves_it(struct sample *w, int64_t now, bool needed)
+/* True: the activity of an M in plain code allows to take its P. A preempted M does not run, but is
+ * not blocked either. */
+static bool activity_allows(struct sample *s, int64_t now, bool needed)
 {
         if (w_sched.config.preempt == WEFT_PREEMPT_OFF)
                 return false;
-        if (w_preempt_is_waiting(w->m))
-                w->verdict = W_ACTIVITY_RUNNING;
+        if (w_preempt_is_waiting(s->m))
+                s->verdict = W_ACTIVITY_RUNNING;
         else
-                w_activity_update(w, now);
-        look_again_in_time(w, now);
-        return w->verdict == W_ACTIVITY_BLOCKED ||
+                w_activity_update(s, now);
+        end_rest_with_window(s, now);
+        return s->verdict == W_ACTIVITY_BLOCKED ||
                (w_sched.config.preempt == WEFT_PREEMPT_ALL &&
-                ((w->verdict == W_ACTIVITY_RUNNING && needed) || w->verdict == W_ACTIVITY_UNKNOWN));
+                ((s->verdict == W_ACTIVITY_RUNNING && needed) || s->verdict == W_ACTIVITY_UNKNOWN));
 }
 
-/* mp must not be asked; but that is for short whiles. */
-static void complain_if_long(struct p *pp, int64_t now)
+/* An M with IN_NOPREEMPT keeps its P; but that should last for short times only. */
+static void report_long_nopreempt(struct p *pp, int64_t now)
 {
-        struct sample *w = &pp->sample;
-        uint32_t      no = w_load_rlx(&w->m->nopreempt_no);            /* hint */
+        struct sample *s = &pp->sample;
+        uint32_t      no = w_load_rlx(&s->m->nopreempt_no);            /* hint */
 
-        if (no != w->nopreempt_no) {
-                w->nopreempt_no = no;
-                w->nopreempt_since = now;
+        if (no != s->nopreempt_no) {
+                s->nopreempt_no = no;
+                s->nopreempt_since = now;
         }
-        if (w->nopreempt_since == W_FOREVER || now - w->nopreempt_since < NOPREEMPT_NS ||
-            !is_needed(pp, now))
+        if (s->nopreempt_since == W_FOREVER || now - s->nopreempt_since < NOPREEMPT_NS ||
+            !is_p_needed(pp, now))
                 return;
-        w->nopreempt_since = W_FOREVER;
+        s->nopreempt_since = W_FOREVER;
         w_say("goroutine %ld has kept others from running for %d ms, see weft_nopreempt_begin",
-              (long)w_load_rlx(&w->m->nopreempt_id), (int)(NOPREEMPT_NS / 1000000));    /* hint */
+              (long)w_load_rlx(&s->m->nopreempt_id), (int)(NOPREEMPT_NS / 1000000));    /* hint */
 }
 
-static bool is_ripe(struct p *pp, int64_t now, bool waits)
+/* True: pp should be taken, as far as samples tell. `waits`: see any_work_waits. */
+static bool should_retake(struct p *pp, int64_t now, bool waits)
 {
-        struct sample *w = &pp->sample;
+        struct sample *s = &pp->sample;
 
-        if (w->where & W_IN_NOPREEMPT) {
-                complain_if_long(pp, now);
+        if (s->where & W_IN_NOPREEMPT) {
+                report_long_nopreempt(pp, now);
                 return false;
         }
-        bool needed = is_needed(pp, now);
+        bool needed = is_p_needed(pp, now);
 
-        if (!w_where_is_user(w->where) || !(needed || waits))
+        if (!w_where_is_user(s->where) || !(needed || waits))
                 return false;
-        return is_region(w) ? now - w->since >= REGION_NS : deserves_it(w, now, needed);
+        return is_region(s) ? now - s->since >= REGION_NS : activity_allows(s, now, needed);
 }
 
-/* A thread that waits for a CPU cannot be held, and runs beside whoever got its P when it gets one:
- * what counts is the time that it has run since it was asked. */
-static bool may_yet_be_preempted(const struct sample *w, int64_t now)
+/* A thread that waits for a CPU cannot stop. If it lost its P it would run later, beside the next M
+ * that has this P. Therefore the CPU time since the request counts. */
+static bool may_yet_stop(const struct sample *s, int64_t now)
 {
-        return now < w->preempt_by_at ||
-               (now < w->preempt_by_at + STARVED_NS && w->run - w->asked_run < PREEMPT_WITHIN_NS);
+        return now < s->preempt_by_at ||
+               (now < s->preempt_by_at + STARVED_NS && s->run - s->asked_run < PREEMPT_WITHIN_NS);
 }
 
-/* Who computes is held first, unless that takes too long. */
-static bool is_still_asked(struct p *pp, int64_t now)
+/* True: the M of pp computes, and must stop before pp is taken. False also if that takes too
+ * long. */
+static bool is_stop_pending(struct p *pp, int64_t now)
 {
-        struct sample *w = &pp->sample;
+        struct sample *s = &pp->sample;
 
-        if (!w_sched.may_preempt || is_region(w) || w->verdict != W_ACTIVITY_RUNNING)
+        if (!w_sched.preempt.allowed || is_region(s) || s->verdict != W_ACTIVITY_RUNNING)
                 return false;
-        if (!w->preempt_by_at) {
-                w->preempt_by_at = now + PREEMPT_WITHIN_NS;
-                w->asked_run = w->run;
-                w_preempt_ask(pp, w->m);
+        if (!s->preempt_by_at) {
+                s->preempt_by_at = now + PREEMPT_WITHIN_NS;
+                s->asked_run = s->run;
+                w_preempt_ask(pp, s->m);
         }
-        return may_yet_be_preempted(w, now) && !w_preempt_is_waiting(w->m);
+        return may_yet_stop(s, now) && !w_preempt_is_waiting(s->m);
 }
 
 /* ---- Asking for a turn ----------------------------------------------------------------------- */
 
-/* Somebody who calls weft all the time and never waits is at a new place at each look: no P is
- * taken from it. It is asked to yield, and does so where it may: at a checkpoint, when a region
- * ends, in a call that might have waited. One that makes other calls only is asked for its P a
- * slice later, and gives it up at an entry, PROTOCOL take (sched/preempt/take.c). */
+/* A goroutine that calls weft all the time and never waits is in a new epoch at each sample, and no
+ * P is taken from it. It is asked to yield, and does that where it may: at a checkpoint, when a
+ * region ends, in a call that might have waited. A goroutine that makes only other calls is asked
+ * for its P one slice later, and gives the P up at an entry: PROTOCOL take
+ * (sched/preempt/take.c). */
 static void ask_to_yield(struct p *pp, int64_t now)
 {
-        struct sample *w = &pp->sample;
+        struct sample *s = &pp->sample;
         uint64_t      n = w_load_rlx(&pp->stats.switches);        /* hint */
 
-        if (n != w->n_switches || !w->m) {
-                w->n_switches = n;
-                w->switched_at = now;
-                w->yield_asked = false;
+        if (n != s->n_switches || !s->m) {
+                s->n_switches = n;
+                s->switched_at = now;
+                s->yield_asked = false;
                 return;
         }
-        if (now - w->switched_at < SLICE_NS || !is_needed(pp, now))
+        if (now - s->switched_at < SLICE_NS || !is_p_needed(pp, now))
                 return;
-        bool give = w->yield_asked && w_sched.config.preempt == WEFT_PREEMPT_ALL;
+        bool give = s->yield_asked && w_sched.config.preempt == WEFT_PREEMPT_ALL;
 
         w_or_rlx(&pp->attention, W_ATTENTION_YIELD | (give ? W_ATTENTION_GIVE : 0));    /* hint */
-        w->switched_at = now;
-        w->yield_asked = true;
+        s->switched_at = now;
+        s->yield_asked = true;
 }
 
-/* Not who has been at one place for long: why that is so decides about it. */
-static bool is_to_give(const struct p *pp, int64_t now)
+/* False for an M that has been at one place for long: its activity decides then. */
+static bool must_give_p(const struct p *pp, int64_t now)
 {
         return w_load_rlx(&pp->attention) & W_ATTENTION_GIVE &&   /* hint */
                !(pp->sample.where & (W_IN_REGION | W_IN_NOPREEMPT)) &&
@@ -215,25 +219,26 @@ static bool is_to_give(const struct p *pp, int64_t now)
 
 /* ---- Suspects -------------------------------------------------------------------------------- */
 
-static bool find_out(struct p *pp, int64_t now, bool waits)
+/* True: pp is a suspect, and its M will be asked for it. */
+static bool examine(struct p *pp, int64_t now, bool waits)
 {
-        look_at(pp, now);
-        bool ripe = is_ripe(pp, now, waits);
-        bool asked = ripe && is_still_asked(pp, now);
+        take_sample(pp, now);
+        bool retake = should_retake(pp, now, waits);
+        bool asked = retake && is_stop_pending(pp, now);
 
-        pp->sample.suspect = ripe ? !asked : is_to_give(pp, now);
-        w_sched.n_asked += asked;
+        pp->sample.suspect = retake ? !asked : must_give_p(pp, now);
+        w_sched.sysmon.n_asked += asked;
         return pp->sample.suspect;
 }
 
-/* Everyone that hangs has a thread to itself: there must be an end to it. */
-static bool may_lose_locked(const struct sample *w)
+/* Every M that is blocked occupies a thread, so their number is limited. */
+static bool may_lose_locked(const struct sample *s)
 {
-        return is_region(w) || w_sched.n_lost < LOST_MAX;
+        return is_region(s) || w_sched.n_lost < W_TUNE_LOST_MAX;
 }
 
-/* Asks at most half of the Ms: if all of them seem to hang it may be the machine. `full`: there
- * were those who keep their Ps because too many have lost theirs. */
+/* Asks at most half of the Ms: if all of them seem to be stuck it may be the machine. `full`: some
+ * suspects keep their Ps, because too many Ms have lost theirs. */
 static uint32_t ask_suspects(bool *full)
 {
         uint32_t n = 0;
@@ -255,62 +260,62 @@ static uint32_t ask_suspects(bool *full)
         return n;
 }
 
-static void complain_once(void)
+static void report_limit_once(void)
 {
-        if (w_sched.too_many_lost)
+        if (w_sched.sysmon.too_many_lost)
                 return;
-        w_sched.too_many_lost = true;
-        w_say("%d threads are blocked outside blocking regions, others that block will hold up "
-              "goroutines", LOST_MAX);
+        w_sched.sysmon.too_many_lost = true;
+        w_say("%d threads are blocked outside blocking regions; goroutines wait for any further "
+              "thread that blocks", W_TUNE_LOST_MAX);
 }
 
 /* ---- Taking ---------------------------------------------------------------------------------- */
 
-static bool is_blocked(const struct sample *w)
+static bool is_blocked(const struct sample *s)
 {
-        return !is_region(w) && w->verdict == W_ACTIVITY_BLOCKED;
+        return !is_region(s) && s->verdict == W_ACTIVITY_BLOCKED;
 }
 
-/* What is known is known of w->m; another may have the P by now, and marks are numbered by each M
- * for itself. The M looks at blocked_since if it finds that its P was taken: [TK2]. */
+/* The sample is about s->m. Another M may have the P by now, and each M has its own epochs. An M
+ * that finds its P taken reads blocked_since: [TK2]. */
 static bool take_locked(struct p *pp)
 {
-        struct sample *w = &pp->sample;
+        struct sample *s = &pp->sample;
         struct m     *mp = pp->asked;
-        bool          known = mp == w->m && w_where_is_user(w->where);
+        bool          known = mp == s->m && w_where_is_user(s->where);
 
-        if (known && is_blocked(w))
-                mp->blocked_since = w->since;
-        bool taken = w_take_finish_locked(pp, known ? w->where : W_NOWHERE);
+        if (known && is_blocked(s))
+                mp->blocked_since = s->since;
+        bool taken = w_take_finish_locked(pp, known ? s->where : W_NOWHERE);
 
         if (!taken)
                 mp->blocked_since = 0;
-        else if (!is_region(w))
-                w_preempt_arm_locked(mp, w->verdict != W_ACTIVITY_BLOCKED);
+        else if (!is_region(s))
+                w_preempt_arm_locked(mp, s->verdict != W_ACTIVITY_BLOCKED);
         return taken;
 }
 
-/* Who blocks may wait for what somebody who is held has locked: that one comes first. */
-static bool goes_to_preempted_locked(struct p *pp)
+/* A blocked M may wait for a lock of the program that a preempted M holds: grant pp to that M. */
+static bool grant_of_blocked_locked(struct p *pp)
 {
         return is_blocked(&pp->sample) && w_preempt_any() &&
-               !w_load_rlx(&w_sched.stopping) &&                  /* guarded */
+               !w_load_rlx(&w_sched.world.stopping) &&                  /* guarded */
                w_preempt_grant_locked(pp);
 }
 
 static bool take_one(struct p *pp)
 {
-        const struct sample *w = &pp->sample;
+        const struct sample *s = &pp->sample;
 
         w_lock(&w_sched.lock);
         bool taken = pp->asked && take_locked(pp);
 
-        if (taken && !goes_to_preempted_locked(pp))
+        if (taken && !grant_of_blocked_locked(pp))
                 w_hand_off_unlock(pp);
         else
                 w_unlock(&w_sched.lock);
-        if (taken && is_blocked(w))
-                w_blocked_report_locate(w->m, w->where, w->since);
+        if (taken && is_blocked(s))
+                w_blocked_report_locate(s->m, s->where, s->since);
         return taken;
 }
 
@@ -324,36 +329,36 @@ static uint32_t take_asked(void)
         return n;
 }
 
-/* Somebody who has a P that others need does not get on for want of a CPU. */
-static bool is_starved(const struct sample *w)
+/* True: the M has a P that is needed, and makes no progress for lack of a CPU. */
+static bool is_starved(const struct sample *s)
 {
-        return w->verdict == W_ACTIVITY_STARVED || (w->preempt_by_at && !w->suspect);
+        return s->verdict == W_ACTIVITY_STARVED || (s->preempt_by_at && !s->suspect);
 }
 
 uint32_t w_retake(int64_t now, bool rested)
 {
-        bool     look = false, full = false, starved = !rested, waits = something_waits(now);
+        bool     any = false, full = false, starved = !rested, waits = any_work_waits(now);
         uint32_t n = 0;
 
-        w_sched.n_asked = 0;
-        w_sched.judge_at = W_FOREVER;
+        w_sched.sysmon.n_asked = 0;
+        w_sched.sysmon.judge_at = W_FOREVER;
         for (uint32_t i = 0; i < w_n_p(); i++) {
-                look |= find_out(w_sched.all_p[i], now, waits);
+                any |= examine(w_sched.all_p[i], now, waits);
                 starved |= is_starved(&w_sched.all_p[i]->sample);
                 ask_to_yield(w_sched.all_p[i], now);
         }
         if (starved)
-                w_add_rlx(&w_sched.n_starved, 1);                 /* counter */
+                w_add_rlx(&w_sched.preempt.n_starved, 1);                 /* counter */
         if (!rested)
                 for (uint32_t i = 0; i < w_n_p(); i++)
-                        begin_late(&w_sched.all_p[i]->sample, now);
-        if (!look || !rested || somebody_looks())
+                        restart_sample(&w_sched.all_p[i]->sample, now);
+        if (!any || !rested || has_idle_p_or_spinner())
                 return 0;
         w_take_begin();
         if (ask_suspects(&full))
                 n = take_asked();
         w_take_end();
         if (full)
-                complain_once();
+                report_limit_once();
         return n;
 }

@@ -1,46 +1,48 @@
-/* sched/monitor/sysmon.c - the monitor: a list of duties, called again and again by a thread of its
- * own.
+/* sched/monitor/sysmon.c - the monitor: a thread that does a list of duties again and again.
  *
- * Called by   run (start, stop), idle (a P is used again).
- * Calls       its duties: hogs, retake, threads that could not be created, follow, timekeeper,
- *             blocked, netpoll, schedtrace; when it sleeps, deadlock; signals, whenever it is
- *             poked.
+ * Protocols   owns sysmon; cites deadlock (sched/monitor/deadlock.c), preempt
+ *             (sched/preempt/preempt.c), signal (signal/signal.c), note (base/note.c).
  *
- * The thread runs no goroutine, has no P and blocks every signal. It rests for 20 us; after a while
- * without anything to do twice as long each time, up to 10 ms. With every P idle it sleeps until
- * one is used. Where goroutines wait for descriptors that may be soon, and so it may if it was soon
- * the last time. To wake the monitor each time would cost more than what is done then, and those
- * that are to run would wait for it: it goes on resting for a while, 10 ms each time.
+ * The thread runs no goroutine, has no P and blocks every signal. It rests for 20 us. After some
+ * rounds with nothing to do it rests twice as long each time, up to 10 ms. With every P idle it
+ * sleeps deeply: until a P is used.
  *
- * As it comes round anyway it sets the clock of each P, which those who wait are stamped with, for
- * reports: to read the time costs as much as to wait. Who wakes it from its sleep sets them too, so
- * that they are hardly ever more than 10 ms behind while a P is in use.
+ * If goroutines wait for descriptors, a P may be used soon; also if a P was used soon the last
+ * time. To wake the monitor each time would cost more than the work that is done then, and ready
+ * goroutines would wait for that wakeup. In these cases the monitor first goes on with some rests
+ * of 10 ms.
+ *
+ * Each round sets the clock of each P, with which waiting goroutines are stamped for reports: to
+ * read the time costs as much as to wait. The M that wakes the monitor from its deep sleep sets the
+ * clocks as well. Thus they are hardly ever more than 10 ms behind while a P is in use.
  *
  * PROTOCOL sysmon
  *
- * Goal      while a P is in use the monitor comes round at least every 10 ms; while none is it
- *           costs nothing; it ends when it is told to.
- * Parties   monitor; whoever takes a P out of the idle list; the end of the run; signal handlers,
- *           which only poke (PROTOCOL signal, signal/signal.c), or call it first (PROTOCOL preempt,
- *           sched/preempt/preempt.c).
- * Words     sysmon_sleeps, sysmon_woken, roused, must_end, n_idle_p, thread_pending, under
- *           sched.lock; called; the note, which several may poke.
- * Monitor   1 under the lock: every P is idle and no thread is owed: sysmon_sleeps := true, looks
- *           whether anybody can end that (PROTOCOL deadlock, sched/monitor/deadlock.c), sleeps on
- *           the note without end, or until it is to tell something; else for as long as it chose,
- *           which is
- *           10 ms if every P was idle but somebody waits for a descriptor, or a P was used within
- *           10 ms of the last sleep without end, ten times in a row; not beyond the time when it is
- *           to judge somebody   2 woken: takes the note; under the lock sysmon_woken -> false;
- *           called -> false; signals are delivered; neither was set: sleeps on   3 must_end?
- * Others    under the lock: 1 take a P (roused := true), or must_end := 1   2 sysmon_sleeps, or
- *           must_end: not sysmon_woken yet: := true, poke
- * Callers   called := true, poke: no lock, in a handler. The monitor takes the note before it looks
- *           at the word, PROTOCOL note (base/note.c): it sees it, or is poked once more
- * Why it is not missed   the monitor decides to sleep under the lock under which Ps are taken. Who
- *           finds sysmon_woken set wakes nobody, but then the monitor has its step 2 before it, and
- *           looks at everything afterwards. A thread is owed for a P that was in somebody's hands,
- *           and comes to be owed at the moment when that P becomes idle.
+ * Goal      While a P is in use the monitor makes a round at least every 10 ms. While no P is in
+ *           use it costs nothing. It ends when it must.
+ * Parties   monitor; waker, which takes a P out of the idle list, or ends the run; requester, a
+ *           signal handler that needs a round (PROTOCOL preempt). Handlers that only poke: PROTOCOL
+ *           signal.
+ * Words     Under sched.lock: sched.sysmon.sleeps, sched.sysmon.woken, roused, must_end, n_idle_p,
+ *           sched.threads.pending.  kicked.  The note, which several threads may poke.
+ * Monitor   1. Under the lock: if every P is idle and no thread is pending, sleeps := true. Checks
+ *              for a deadlock (PROTOCOL deadlock). Sleeps on the note until it is woken or the next
+ *              report is due.
+ *           2. Otherwise rests on the note for the time that it chose. That is 10 ms if every P is
+ *              idle and a goroutine waits for a descriptor, or if a P was used within 10 ms of the
+ *              last deep sleep: ten times in a row at most. A rest ends when an M can be judged.
+ *           3. When poked: takes the note; under the lock woken -> false; kicked -> false; delivers
+ *              signals. Neither word was set: sleeps on.
+ *           4. must_end: ends. Otherwise does its duties, then 1 again.
+ * Waker     Under the lock:
+ *           1. Takes a P (roused := true), or must_end := 1.
+ *           2. If sleeps or must_end, and not woken yet: woken := true, pokes.
+ * Requester kicked := true, pokes: no lock. The monitor takes the note before it reads the word
+ *           (PROTOCOL note): it sees the word, or is poked once more.
+ * Why no wakeup is missed   The monitor decides to sleep under the lock under which Ps are taken. A
+ *           waker that finds woken set does not poke, but then the monitor has step 3 before it,
+ *           and looks at everything afterwards. A thread is pending for a P that an M had, and
+ *           becomes pending at the moment when that P becomes idle.
  * Tests     flow/sched/preempt/test_take_p.c, flow/sched/preempt/test_blocking_region.c; mutants
  *           sysmon-*.
  *
@@ -49,34 +51,32 @@
 #include "sched/monitor/sysmon.h"
 
 #include "base/assert.h"
+#include "base/tuning.h"
 #include "sched/monitor/blocked_report.h"
 #include "sched/preempt/preempt.h"
-#include "sched/timer/timekeeper.h"
+#include "sched/run/hooks.h"
+#include "sched/run/procs.h"
+#include "sched/sched.h"
 #include "sched/thread/netpoll.h"
+#include "sched/thread/sleep.h"
+#include "sched/timer/timekeeper.h"
 
 enum {
         REST_MIN_NS = 20000,
         REST_MAX_NS = 10000000,
-        REST_ASKED_NS = 500000,         /* while somebody should be held any moment */
+        REST_ASKED_NS = 500000,         /* while an M should stop any moment */
         LATE_NS = 10000000,             /* the machine stood still, or is overloaded */
-        CLOCK_STEP_NS = 1000000,        /* whose P it is has the line that the clock is in */
-#if defined(W_HOOKED)
-        ROUNDS_AT_MIN = 3,              /* an engine's time is better spent otherwise */
-        ROUNDS_IDLE = 2,
-#else
-        ROUNDS_AT_MIN = 50,             /* a millisecond, as in Go */
-        ROUNDS_IDLE = 10,               /* while a P may be set going any moment */
-#endif
+        CLOCK_STEP_NS = 1000000,        /* the P's owner has the cache line of the clock */
 };
 
 static struct {
         struct w_os_thread thread;
         struct m           self;        /* in no list, without a P or a goroutine: w_m() finds it */
-        struct note        note;        /* wakes it from deep sleep, and to end */
+        struct note        note;        /* wakes the monitor from its sleep, and to end */
         w_atomic_u32       must_end;    /* S  sched.lock */
-        w_atomic_u32       kicked;      /* a  guarded by NT2: for a round, by who takes no lock */
-        bool               roused;      /* s  from deep sleep, because a P is used */
-        bool               may_be_soon; /* it was so at once when it last slept deeply */
+        w_atomic_u32       kicked;      /* a  guarded by NT2: a round is requested */
+        bool               roused;      /* s  from its deep sleep, because a P is used */
+        bool               may_be_soon; /* a P was used soon after the last deep sleep began */
         int64_t            rest;
         uint32_t           n_quiet;     /* rounds without anything to do */
         uint32_t           n_idle;      /* rounds in a row in which no P was in use */
@@ -102,7 +102,7 @@ static void choose_rest(bool did_something)
                 sysmon.rest = REST_MIN_NS;
                 return;
         }
-        if (++sysmon.n_quiet > ROUNDS_AT_MIN && sysmon.rest < REST_MAX_NS)
+        if (++sysmon.n_quiet > W_TUNE_MONITOR_ROUNDS && sysmon.rest < REST_MAX_NS)
                 sysmon.rest *= 2;
         if (sysmon.rest > REST_MAX_NS)
                 sysmon.rest = REST_MAX_NS;
@@ -110,39 +110,39 @@ static void choose_rest(bool did_something)
 
 static bool all_ps_idle(void)
 {
-        return w_load_rlx(&w_sched.n_idle_p) == w_n_procs();      /* hint: looks again next time */
+        return w_load_rlx(&w_sched.n_idle_p) == w_n_procs();      /* hint: read again next time */
 }
 
-/* True: a P may be used any moment, so that a long rest will do. */
-static bool rests_idly(void)
+/* True: no P is in use, but one may be any moment: the monitor takes a long rest, no deep sleep. */
+static bool must_rest_idly(void)
 {
         sysmon.n_idle = all_ps_idle() ? sysmon.n_idle + 1 : 0;
-        return sysmon.n_idle && sysmon.n_idle <= ROUNDS_IDLE &&
+        return sysmon.n_idle && sysmon.n_idle <= W_TUNE_MONITOR_IDLE_ROUNDS &&
                (sysmon.may_be_soon || w_netpoll_is_waited_for()) &&
-               !w_load_rlx(&w_sched.thread_pending);               /* hint: looks again next time */
+               !w_load_rlx(&w_sched.threads.pending);             /* hint: read again next time */
 }
 
-/* Nor is there anything to be tried again. */
-static bool nothing_runs(void)
+/* True: every P is idle, and no creation of a thread must be tried again. */
+static bool may_sleep_deeply(void)
 {
         if (!all_ps_idle())
                 return false;
         w_lock(&w_sched.lock);
         bool none = w_load_rlx(&w_sched.n_idle_p) == w_n_procs() &&              /* guarded */
-                    !w_load_rlx(&w_sched.thread_pending);            /* guarded by the lock */
+                    !w_load_rlx(&w_sched.threads.pending);            /* guarded by the lock */
 
-        w_sched.sysmon_sleeps = none;
+        w_sched.sysmon.sleeps = none;
         sysmon.roused = false;
         w_unlock(&w_sched.lock);
         return none;
 }
 
-/* Once is enough: whoever comes second leaves it. */
+/* One poke is enough until the monitor has read `woken`. */
 static void wake_locked(void)
 {
-        if (w_sched.sysmon_woken)
+        if (w_sched.sysmon.woken)
                 return;
-        w_sched.sysmon_woken = true;
+        w_sched.sysmon.woken = true;
         w_note_poke(&sysmon.note);
 }
 
@@ -160,9 +160,9 @@ void w_sysmon_request(void)
 void w_sysmon_awaken_locked(void)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
-        if (W_LIKELY(!w_sched.sysmon_sleeps))
+        if (W_LIKELY(!w_sched.sysmon.sleeps))
                 return;
-        w_sched.sysmon_sleeps = false;
+        w_sched.sysmon.sleeps = false;
         sysmon.roused = true;
         set_clocks(w_os_now());
         wake_locked();
@@ -173,21 +173,21 @@ void w_sysmon_hurry_locked(void)
         W_ASSERT(w_lock_held(W_LOCK_sched));
         set_clocks(w_os_now());
         wake_locked();
-        w_sched.sysmon_sleeps = false;
+        w_sched.sysmon.sleeps = false;
 }
 
-/* False: it was poked for signals only. */
+/* False: the monitor was poked for signals only. */
 static bool was_woken(void)
 {
         w_lock(&w_sched.lock);
-        bool woken = w_sched.sysmon_woken;
+        bool woken = w_sched.sysmon.woken;
 
-        w_sched.sysmon_woken = false;
+        w_sched.sysmon.woken = false;
         w_unlock(&w_sched.lock);
         return w_xchg_rlx(&sysmon.kicked, 0) || woken;            /* guarded by NT2 */
 }
 
-/* Until it is time, or somebody wakes it: true. Signals do not end the rest. */
+/* True: woken before `at`. Signals do not end the rest. */
 static bool sleep_until(int64_t at)
 {
         bool woken = false;
@@ -195,7 +195,7 @@ static bool sleep_until(int64_t at)
         while (!woken && w_note_sleep_until(&sysmon.note, at)) {
                 w_note_take(&sysmon.note);
                 woken = was_woken();
-                w_signals_deliver();
+                w_run_hooks.signals_deliver();
         }
         return woken;
 }
@@ -216,29 +216,30 @@ static void sleep_deeply(void)
         if (sleep_until(until))
                 w_deadlock_begin_anew();
         w_lock(&w_sched.lock);
-        w_sched.sysmon_sleeps = false;
+        w_sched.sysmon.sleeps = false;
         sysmon.may_be_soon = sysmon.roused && w_os_now() - now < REST_MAX_NS;
         w_unlock(&w_sched.lock);
         sysmon.n_quiet = 0;
         sysmon.rest = REST_MIN_NS;
 }
 
-/* True: it was about as long as asked for. After a long one everybody gets a second look; but if
- * all are long that is how this machine is, and the others wait. */
+/* True: the rest was about as long as chosen. After a rest that was much too long, the Ms that the
+ * monitor suspects get a second look. If all rests are too long, that is how this machine is, and
+ * goroutines wait for the monitor: only the first one counts. */
 static bool take_rest(void)
 {
-        bool idly = rests_idly();
+        bool idly = must_rest_idly();
 
-        if (!idly && nothing_runs()) {
+        if (!idly && may_sleep_deeply()) {
                 sleep_deeply();
                 return false;
         }
         int64_t rest = idly ? REST_MAX_NS : sysmon.rest;
-        bool    soon = w_sched.n_asked && rest > REST_ASKED_NS;
+        bool    soon = w_sched.sysmon.n_asked && rest > REST_ASKED_NS;
         int64_t until = w_os_now() + (soon ? REST_ASKED_NS : rest);
 
-        if (w_sched.judge_at < until)
-                until = w_sched.judge_at;
+        if (w_sched.sysmon.judge_at < until)
+                until = w_sched.sysmon.judge_at;
         (void)sleep_until(until);
         sysmon.n_late = w_os_now() < until + LATE_NS ? 0 : sysmon.n_late + 1;
         return sysmon.n_late != 1;
@@ -246,83 +247,25 @@ static bool take_rest(void)
 
 /* ---- Rounds ---------------------------------------------------------------------------------- */
 
-/* How many things it has done: after any the monitor is back soon. rested: see take_rest. */
-typedef uint32_t duty(int64_t now, bool rested);
-
-static uint32_t keep_clocks(int64_t now, bool rested)
-{
-        (void)rested;
-        set_clocks(now);
-        return 0;
-}
-
-static uint32_t watch_preempted(int64_t now, bool rested)
-{
-        (void)rested;
-        w_preempt_arm_lost(now);
-        w_preempt_report_once();
-        return 0;
-}
-
-static uint32_t serve_preempted_idle(int64_t now, bool rested)
-{
-        (void)now, (void)rested;
-        return w_preempt_serve_idle();
-}
-
-static uint32_t create_pending_threads(int64_t now, bool rested)
-{
-        (void)rested;
-        return w_thread_retry_pending(now);
-}
-
-static uint32_t follow_machine(int64_t now, bool rested)
-{
-        (void)rested;
-        return w_follow(now);
-}
-
-static uint32_t check_timekeeper(int64_t now, bool rested)
-{
-        (void)rested;
-        return w_timekeeper_check(now);
-}
-
-static uint32_t check_blocked(int64_t now, bool rested)
-{
-        (void)rested;
-        return w_blocked_report_check(now);
-}
-
-/* The next time in 10 ms, whatever came. */
-static uint32_t check_netpoll(int64_t now, bool rested)
-{
-        (void)rested;
-        w_netpoll_check(now);
-        return 0;
-}
-
-static uint32_t trace(int64_t now, bool rested)
-{
-        (void)rested;
-        w_schedtrace(now);
-        return 0;
-}
-
-/* In this order, in every round. */
-static duty *const duties[] = {
-        keep_clocks, watch_preempted, w_retake, serve_preempted_idle, create_pending_threads,
-        follow_machine,
-        check_timekeeper, check_blocked, check_netpoll, trace,
-};
-
+/* Does every duty once, in this order. Returns how many things were done: after any of them the
+ * monitor comes back soon. `rested`: see take_rest. The poller and the trace do not count, because
+ * they have periods of their own. */
 static uint32_t do_duties(bool rested)
 {
         int64_t  now = w_os_now();
         uint32_t n_done = 0;
 
-        for (size_t i = 0; i < W_ARRAY_LEN(duties); i++)
-                n_done += duties[i](now, rested);
+        set_clocks(now);
+        w_preempt_arm_lost(now);
+        w_preempt_report_once();
+        n_done += w_retake(now, rested);
+        n_done += w_preempt_serve_idle();
+        n_done += w_thread_retry_pending(now);
+        n_done += w_procs_follow(now);
+        n_done += w_timekeeper_check(now);
+        n_done += w_blocked_report_check(now);
+        w_netpoll_check(now);
+        w_schedtrace(now);
         return n_done;
 }
 
@@ -334,7 +277,7 @@ static void sysmon_main(void *arg)
         w_self_set(&sysmon.self.thread);
         w_store_rlx(&sysmon.self.tid, (uint32_t)w_os_tid());      /* own word */
         w_schedtrace_begin(w_os_now());
-        w_follow_begin(w_os_now());
+        w_procs_follow_begin(w_os_now());
         while (!w_load_rlx(&sysmon.must_end)) {                   /* guarded: see PROTOCOL */
                 choose_rest(do_duties(rested) > 0);
                 rested = take_rest();
@@ -356,7 +299,7 @@ int w_sysmon_start(void)
         sysmon.rest = REST_MIN_NS;
         sysmon.n_quiet = sysmon.n_idle = 0;
         sysmon.may_be_soon = false;
-        w_store_rlx(&sysmon.kicked, 0);                           /* own word likewise */
+        w_store_rlx(&sysmon.kicked, 0);                           /* own word: no thread yet */
         sysmon.n_late = 0;
         int rc = w_os_thread_start(&sysmon.thread, "weft-sysmon", W_THREAD_STACK, sysmon_main,
                                    NULL);

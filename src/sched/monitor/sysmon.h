@@ -1,4 +1,4 @@
-/* sched/monitor/sysmon.h - the monitor: a thread that sees to what no M gets round to.
+/* sched/monitor/sysmon.h - the monitor: a thread that does what no M may have the time for.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,35 +11,29 @@
 W_MUST_CHECK int w_sysmon_start(void);
 void w_sysmon_stop(void);
 
-/* 0: there is none. */
+/* 0: there is no monitor. */
 int w_sysmon_tid(void);
 
-/* A P is taken out of the idle list. With sched.lock. */
+/* Wakes the monitor, because a P is taken out of the idle list. With sched.lock. */
 void w_sysmon_awaken_locked(void);
 
-/* There is something for w_signals_deliver to do. Any thread, async-signal-safe. */
+/* Asks the monitor to deliver signals. Any thread, async-signal-safe. */
 void w_sysmon_poke(void);
-/* signal/: sends what has arrived to those who asked for it. Context: the monitor. */
-void w_signals_deliver(void);
 
-/* There is something for a round of its to do. Any thread, async-signal-safe. */
+/* Asks the monitor for a round of its duties. Any thread, async-signal-safe. */
 void w_sysmon_request(void);
 
-/* There is something for it to do at once. With sched.lock. */
+/* Wakes the monitor at once, for a round of its duties. With sched.lock. */
 void w_sysmon_hurry_locked(void);
 
-/* retake.c: Ps of goroutines that are outside for too long go to those who need them; how many.
- * `rested` is false if the monitor itself has come late: then it only looks. */
+/* retake.c: takes Ps from goroutines that are in user code for too long. Returns how many were
+ * taken. `rested` is false if the monitor itself has come late: then it only samples. */
 uint32_t w_retake(int64_t now, bool rested);
 
-/* follow.c: the number of Ps follows the machine; 1 if it was changed. */
-void w_follow_begin(int64_t now);
-uint32_t w_follow(int64_t now);
-
-/* schedtrace.c: nothing unless WEFT_DEBUG asked for it. */
+/* schedtrace.c: does nothing unless WEFT_DEBUG asks for it. */
 void w_schedtrace_begin(int64_t now);
 void w_schedtrace(int64_t now);
-/* When it wants to be called next; W_FOREVER: never. */
+/* When w_schedtrace must be called next; W_FOREVER: never. */
 int64_t w_schedtrace_next(void);
 
 #endif

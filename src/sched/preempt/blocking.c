@@ -1,26 +1,26 @@
-/* sched/preempt/blocking.c - blocking regions: code that says that it may block its thread.
+/* sched/preempt/blocking.c - blocking regions: code that declares that it may block its thread.
  *
- * Called by   user code.
  * Protocols   cites take (sched/preempt/take.c), where (sched/preempt/enter.c).
  *
- * A region begins and ends with a few plain stores: the P stays where it is, and is taken only if
- * the region lasts and somebody needs it (sched/monitor/sysmon.c). Then its goroutine goes on
- * without, and gets a P again, or waits for one, when the region ends. Within one it is bound to
- * its thread, so calls that wait are refused, and a yield is the kernel's.
+ * A region begins and ends with a few plain stores. The P stays with the M, and is taken only if
+ * the region lasts and the P is needed (sched/monitor/retake.c). Then the goroutine continues
+ * without a P. When the region ends it takes a P, or waits for one. In a region the goroutine is
+ * bound to its thread: calls that wait are refused, and a yield is the kernel's.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/assert.h"
 #include "sched/commit.h"
-#include "sched/sched.h"
 #include "sched/preempt/take.h"
-
+#include "sched/sched.h"
+#include "sched/switch.h"
 #include "weft.h"
 
 #include <errno.h>      /* -EINVAL */
 
-/* Both are called inside, by the M that has this mark, and say what it becomes. It is handed on in
- * a register: to write it and read it back at each step takes longer than all the rest. */
+/* Both are called in the runtime. `where` is the M's word, and the result is its new value. The
+ * value is passed in a register: to store and load it at each step takes longer than all the
+ * rest. */
 W_INLINE uint32_t begin(struct m *mp, uint32_t where)
 {
         if (mp->n_regions++ == 0) {
@@ -44,13 +44,13 @@ W_EXPORT void weft_block_begin(void)
         struct m *mp = w_m();
 
         if (!mp || !mp->curg)
-                return;         /* a thread of the program may always block */
+                return;         /* a foreign thread may always block */
         uint32_t before = w_enter_on(mp);
 
         w_leave_as(mp, before, begin(mp, before | W_IN_RUNTIME));
 }
 
-/* Who does nothing but short regions would never let others have their turn. */
+/* A goroutine that does nothing but short regions would never yield otherwise. */
 static W_NOINLINE void go_on(void)
 {
         w_need_p();
@@ -64,7 +64,7 @@ static W_NOINLINE void go_on_and_leave(struct m *mp, uint32_t before, uint32_t w
         w_leave(before);
 }
 
-/* That of weft_blocking is its own to end. */
+/* A region that weft_blocking began is ended by weft_blocking alone. */
 W_EXPORT void weft_block_end(void)
 {
         struct m *mp = w_m();
@@ -85,7 +85,7 @@ W_EXPORT void weft_block_end(void)
 
 /* ---- On the thread's own stack --------------------------------------------------------------- */
 
-/* On g0, in the name of the goroutine that waits on its own stack meanwhile. */
+/* Runs on g0, for the goroutine that meanwhile is suspended on its own stack. */
 void w_commit_blocking(struct m *mp, const struct commit *c)
 {
         struct commit call = *c;
@@ -93,7 +93,7 @@ void w_commit_blocking(struct m *mp, const struct commit *c)
         mp->in_commit = false;
         mp->curg = call.left;
         mp->on_g0 = true;
-        mp->curg->nopreempt = true;     /* who waits here is refused before it leaves this stack */
+        mp->curg->nopreempt = true;     /* so that w_park refuses a wait on this stack */
         w_leave_as(mp, 0, begin(mp, w_load_rlx(&mp->where)));      /* own word */
         call.fn(call.arg);
         (void)w_enter_on(mp);
@@ -118,7 +118,7 @@ W_EXPORT int weft_blocking(void (*fn)(void *), void *arg)
         if (!fn)
                 return -EINVAL;
         if (!mp || !mp->curg || mp->on_g0) {
-                call_blocking(fn, arg);   /* a thread of the program, or on its own stack already */
+                call_blocking(fn, arg);   /* a foreign thread, or already on g0 */
                 return 0;
         }
         W_ENTER();

@@ -1,57 +1,61 @@
-/* sched/preempt/enter.c - entering weft with something to be seen to.
+/* sched/preempt/enter.c - the slow path of an entry into weft: m.retake is not NONE.
  *
- * Called by   w_enter, at the beginning of every public function.
  * Protocols   owns where; cites take (sched/preempt/take.c).
  *
  * PROTOCOL where
  *
- * Goal      at any moment others can tell whether an M is in weft's code or in the user's, and
- *           whether it has been back since they last looked.
- * Parties   the M; its handler (sched/preempt/preempt_handler.c); whoever looks at it.
- * Words     mark: INSIDE or not, in a region or not, NOPREEMPT or not (sched/preempt/nopreempt.c),
- *           and a number.  flag: what an entry must not overlook.
- * M         entry: mark := INSIDE, then look at the flag.  leaving, if it was outside before: mark
- *           := not INSIDE, the next number [MK1]. A callback into user code and back nests.  A
- *           goroutine may leave on another M than it entered; whether it was outside before belongs
- *           to the call, so that travels in its frame.
- * Handler   held, and let go: it is outside, and a new stay begins: number + GRANTED [MK1]
- * Why an entry may undo that   the handler may have struck between the two steps of an entry, which
- *           then stores the mark that it had loaded before, with INSIDE: whoever looks sees that it
- *           is back. It leaves with the number next to the old one; if GRANTED were one as well
- *           that would be the number of the stay that was undone, and two stays would seem one.
- * Edges     [MK1] what was done inside   leave: mark store-release -> others: mark load-acquire
- * Abandoned a thread that did not come back before its run ended: PROTOCOL abandon
- * (sched/run/abandon.c).
- * Forked    a child of fork finds it too, and dies: sched/run/fork.c.
+ * Goal      At any moment other threads can tell whether an M is in the runtime or in user code,
+ *           and whether it has entered since they last looked.
+ * Parties   M; its handler (sched/preempt/preempt_handler.c); observer, any thread that reads the
+ *           word.
+ * Words     m.where    IN_RUNTIME     the M is in the runtime; otherwise it is in user code
+ *                      IN_REGION      in a blocking region
+ *                      IN_NOPREEMPT   between weft_nopreempt_begin and _end
+ *                      epoch          a number above these bits
+ *           m.retake   what an entry must not overlook
+ * M enters  1. where := where with IN_RUNTIME.
+ *           2. Load retake.
+ * M leaves  If it was in user code before: where := where without IN_RUNTIME, next epoch [MK1].
+ * Nesting   A callback into user code and back nests. A goroutine may leave on another M than the
+ *           M on which it entered. Whether it was in user code before belongs to the call, so the
+ *           frame of the call keeps that.
+ * Handler   The M was preempted and goes on, in user code: epoch + GRANTED [MK1], a new stay.
+ * Why an entry may undo that   The signal may come between the load and the store of step 1. Then
+ *           the entry stores the old epoch, with IN_RUNTIME: observers see that the M has entered.
+ *           It leaves with the epoch next to the old one. If GRANTED were one epoch as well, that
+ *           would be the epoch of the stay that was undone, and two stays would look like one.
+ * Edges     [MK1] the work in the runtime   M leaves: where store-release -> observer: load-acquire
+ * Abandoned A thread that did not enter before its run ended: PROTOCOL abandon
+ *           (sched/run/abandon.c).
+ * Forked    A child of fork finds FORKED in retake, and ends: sched/run/fork.c.
  * Tests     flow/sched/run/test_run.c, flow/sched/preempt/test_take_p.c, crash/test_behind.c.
  *
  * SPDX-License-Identifier: MIT
  */
-#include "sched/m.h"
-
 #include "base/assert.h"
 #include "base/window.h"
-#include "sched/run/fork.h"
+#include "sched/m.h"
 #include "sched/monitor/blocked_report.h"
-#include "sched/run/abandon.h"
 #include "sched/preempt/take.h"
+#include "sched/run/abandon.h"
+#include "sched/run/fork.h"
 
-static void came_back_without_p(struct m *mp, const void *frame)
+static void entered_without_p(struct m *mp, const void *frame)
 {
         mp->p = NULL;
         if (mp->blocked_since)
                 w_blocked_report_return(mp, frame);
 }
 
-/* From user code that may be left without a P, and the monitor has waited for long. */
-static bool is_to_give(const struct m *mp, uint32_t before)
+/* True: the M comes from code that may run without a P, and has not yielded in time. */
+static bool must_give_p(const struct m *mp, uint32_t before)
 {
         return mp->p && mp->curg && w_where_is_user(before) &&
                !(before & (W_IN_REGION | W_IN_NOPREEMPT)) &&
                w_load_rlx(&mp->p->attention) & W_ATTENTION_GIVE;  /* hint */
 }
 
-/* The steps of an M that enters, in PROTOCOL take. */
+/* The steps `M enters` of PROTOCOL take. */
 void w_enter_slow(struct m *mp, uint32_t before)
 {
         uint32_t retake = w_load_acq(&mp->retake);                    /* [TK2] */
@@ -61,16 +65,16 @@ void w_enter_slow(struct m *mp, uint32_t before)
                 w_fence_full();                                   /* [TK1] */
                 retake = w_load_acq(&mp->retake);                     /* [TK2] */
         }
-        W_WINDOW("enter-flagged");
+        W_WINDOW("enter-slow");
         if (retake == (W_RETAKE_REQUESTED | fenced) &&
             w_cas_acqrel(&mp->retake, &retake, W_RETAKE_REFUSED | fenced)) {          /* [TK2] */
-                if (W_UNLIKELY(is_to_give(mp, before)))
+                if (W_UNLIKELY(must_give_p(mp, before)))
                         w_give_up_p(mp);
                 return;
         }
         if (retake == (W_RETAKE_TAKEN | fenced) &&
             w_cas_acqrel(&mp->retake, &retake, W_RETAKE_LOST | fenced))               /* [TK2] */
-                came_back_without_p(mp, __builtin_frame_address(0));
+                entered_without_p(mp, __builtin_frame_address(0));
         if (retake == (W_RETAKE_ABANDONED | fenced))
                 w_abandon_sleep(mp);
         if (retake == (W_RETAKE_FORKED | fenced))

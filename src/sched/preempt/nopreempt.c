@@ -1,12 +1,11 @@
 /* sched/preempt/nopreempt.c - code that must not lose its P: weft_nopreempt_begin and _end.
  *
- * Called by   user code; switch and regain, where such a goroutine gives its P up itself.
  * Protocols   cites where (sched/preempt/enter.c), take (sched/preempt/take.c).
  *
- * Between the two the M's mark says so, and neither the monitor nor the signal touches it; only who
- * stops the world takes the P. The mark is the M's, so a goroutine that waits or yields in between
- * takes it along: off before it leaves, on again wherever it comes back. Who begins without a P
- * waits for one first.
+ * Between the two calls m.where says IN_NOPREEMPT, and neither the monitor nor the signal touches
+ * the M. Only a stopper of the world takes its P. The bit is the M's. A goroutine that waits or
+ * yields in between clears the bit before it leaves the M, and sets it on the M where it continues.
+ * A goroutine that calls weft_nopreempt_begin without a P waits for a P first.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,21 +13,21 @@
 
 #include "base/assert.h"
 #include "sched/preempt/take.h"
-
+#include "sched/switch.h"
 #include "weft.h"
 
-static void put_on(struct g *gp)
+static void set_nopreempt(struct g *gp)
 {
         struct m *mp = w_m();
 
         gp->nopreempt = true;
         w_store_rlx(&mp->nopreempt_id, (uint64_t)gp->id);              /* hint: for a report */
-        w_store_rlx(&mp->nopreempt_no, w_load_rlx(&mp->nopreempt_no) + 1);  /* hint: likewise */
+        w_store_rlx(&mp->nopreempt_no, w_load_rlx(&mp->nopreempt_no) + 1);  /* hint: the same */
         w_store_rlx(&mp->where, w_load_rlx(&mp->where) | W_IN_NOPREEMPT);            /* own word */
 }
 
-/* Who is in weft_blocking keeps it: by that its waits are refused, see w_commit_blocking. */
-static void take_off(struct g *gp)
+/* In weft_blocking gp->nopreempt stays true, so that waits are refused: see w_commit_blocking. */
+static void clear_nopreempt(struct g *gp)
 {
         struct m *mp = w_m();
 
@@ -40,29 +39,29 @@ void w_nopreempt_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void
 {
         struct g *gp = w_g();
 
-        if (w_g_in_region(gp))          /* weft_blocking: there is no other stack to refuse it on */
+        if (w_g_in_region(gp))          /* weft_blocking: no other stack */
                 w_g_refuse_wait(gp, w_wait_reason_name(reason));
-        take_off(gp);
+        clear_nopreempt(gp);
         w_park(reason, unlock, arg);
-        put_on(gp);
+        set_nopreempt(gp);
 }
 
 void w_nopreempt_yield(void)
 {
         struct g *gp = w_g();
 
-        take_off(gp);
+        clear_nopreempt(gp);
         w_yield();
-        put_on(gp);
+        set_nopreempt(gp);
 }
 
 void w_nopreempt_requeue_self(void)
 {
         struct g *gp = w_g();
 
-        take_off(gp);
-        w_requeue_self();
-        put_on(gp);
+        clear_nopreempt(gp);
+        w_switch_requeue_self();
+        set_nopreempt(gp);
 }
 
 W_EXPORT void weft_nopreempt_begin(void)
@@ -70,13 +69,13 @@ W_EXPORT void weft_nopreempt_begin(void)
         struct m *mp = w_m();
 
         if (!mp || !mp->curg)
-                return;         /* nobody preempts a thread of the program */
+                return;         /* a foreign thread is never preempted */
         uint32_t  before = w_enter_on(mp);
         struct g *gp = mp->curg;
 
         if (w_g_cold(gp)->n_nopreempt++ == 0) {
-                w_need_p();     /* who has lost it has none to keep */
-                put_on(gp);
+                w_need_p();     /* the M may have lost its P */
+                set_nopreempt(gp);
         }
         w_leave(before);
 }
@@ -93,6 +92,6 @@ W_EXPORT void weft_nopreempt_end(void)
         W_CHECK(cold->n_nopreempt > 0, "goroutine %ld calls weft_nopreempt_end without a begin",
                 (long)mp->curg->id);
         if (--cold->n_nopreempt == 0)
-                take_off(mp->curg);
+                clear_nopreempt(mp->curg);
         w_leave(before);
 }

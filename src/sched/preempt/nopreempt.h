@@ -1,5 +1,6 @@
-/* sched/preempt/nopreempt.h - for a goroutine between weft_nopreempt_begin and _end that gives its
- * P up itself. They do what their namesakes do. See sched/preempt/nopreempt.c.
+/* sched/preempt/nopreempt.h - park, yield and requeue for a goroutine that is between
+ * weft_nopreempt_begin and _end. They do what w_park, w_yield and w_switch_requeue_self do. See
+ * sched/preempt/nopreempt.c.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,64 +1,77 @@
 /* sched/preempt/preempt.c - goroutines that compute without calling weft take turns on the Ps.
  *
- * Called by   retake (a P was taken), find, idle, take and sysmon (a P is free), run.
- * Protocols   owns preempt; cites take (sched/preempt/take.c), idle (sched/idle.c).
+ * Protocols   owns preempt; cites take (sched/preempt/take.c), idle (sched/idle.c), sysmon
+ *             (sched/monitor/sysmon.c).
  *
- * Who computes on and on loses its P (sched/monitor/retake.c), and then its thread is held where it
- * is, in a signal handler: else more threads would run than there are Ps. Held threads stand in a
- * queue of their own, and get a P in their turn like goroutines that are ready: after the P's own
- * queue and the global one, and now and then before them, but not within 10 ms of such a turn's
- * end. No context is switched in the handler, and nothing moves to another thread at an arbitrary
- * instruction.
+ * An M loses its P if its goroutine computes for long (sched/monitor/retake.c). Then its thread is
+ * stopped where it is, in a signal handler; otherwise more threads would run than there are Ps. The
+ * preempted M waits in a queue and gets a P in its turn, like a runnable goroutine: after the P's
+ * own queue and the global queue. Now and then it comes before these queues, but not within 10 ms
+ * of the end of such a turn. The handler switches no context, and nothing moves to another thread
+ * at an arbitrary instruction.
  *
  * PROTOCOL preempt
  *
- * Goal      no more threads run user code than there are Ps, but for short whiles; nobody is held
- *           while a P is idle, nor for ever; who is held holds no lock of weft's.
- * Parties   M (its handler, sched/preempt/preempt_handler.c); granter (has a P in its hands, and
- *           sched.lock); giver of PROTOCOL take.
- * Words     m.grant: NONE, not listed. GONE: listed, or about to be; not held. WAIT: listed, held.
- *           CLAIMED: not listed, about to go on. GIVEN: not listed, goes on.
- *           held: a stack of Ms, pushed by handlers, emptied by granters. hogs: the queue, under
- *           sched.lock.  n_held, a hint.  n_grants, n_starved.  m.flag, n_idle_p.
- * Monitor   asks before it takes the P of one that computes, and waits up to 5 ms for it to be
- *           held, up to 20 ms while it gets no CPU. It is so with its P then, and loses that next;
- *           or, if nobody takes it, goes on. n_starved + 1 if one that has a P gets no CPU.
- *           Arms the timer of whose flag is LOST: it came back for a call that needs no P
- * M         outside, and its flag TAKEN or LOST, or it was asked: 1 its goroutine RUNNING ->
- *           PREEMPTED
- *           2 grant NONE -> GONE and its record on the stack [HG2], unless it is listed still; GONE
- *           -> WAIT; fails: it was taken off, again   3 [HG1] full fence   4 neither of the two
- *           any more, or an idle P and one of its own: 6 at once; an idle P: calls the monitor,
- *           a granter then (PROTOCOL sysmon, sched/monitor/sysmon.c)   5 sleeps until GIVEN [HG3]:
- *           grant := NONE; it has a P, unless the ender let it go; a new stay outside begins   6
- *           nobody was granted anything for 50 ms, and that is not for want of a CPU (n_starved;
- *           ten times at most): grant WAIT -> GONE, goes on without a P, and is not held for the
- *           next 10 ms of its CPU time; fails: 5
- * Granter   under sched.lock: 1 the stack to the end of the queue, oldest first [HG2]   2 takes out
- *           the first: grant GONE -> NONE, and the next; or WAIT -> CLAIMED   3 flag TAKEN or
- *           LOST -> NONE: m.p := the P; fails: the M has its P already, and the granter keeps this
- *           one   4 grant := GIVEN [HG3], wake
- * Leaver    of PROTOCOL idle: 1 n_idle_p + 1   2 [HG1] full fence   3 anyone with WAIT in the
- *           queue or on the stack: takes the P back and grants
- * Giver     1 flag TAKEN -> NONE   2 [HG1] full fence   3 grant WAIT -> CLAIMED: out of the queue,
- *           GIVEN, wake
- * Ender     of the run, under sched.lock: 1 preempt_off := 1   2 [HG1] full fence   3 everyone with
- *           WAIT goes on without a P: the end waits for them, and nobody gets a P any more
- * Edges     [HG1] grant <-> n_idle_p, flag,  M: CAS grant, fence, load <-> leaver, giver, ender:
- *                 preempt_off                  store, fence, load grant
- *           [HG2] the record            push: CAS-release on held -> granter: xchg-acquire
+ * Goal      No more threads run user code than there are Ps, except for short times. No M stays
+ *           preempted while a P is idle, nor for ever. A preempted M holds no lock of the runtime.
+ * Parties   M, in its signal handler (sched/preempt/preempt_handler.c); monitor; granter, which has
+ *           a P and sched.lock; releaser of PROTOCOL idle; giver of PROTOCOL take; stopper, which
+ *           ends the run.
+ * Words     m.grant   NONE      not in the queue
+ *                     QUEUED    in the queue, or about to be; the thread runs
+ *                     WAITING   in the queue; the thread is stopped
+ *                     CLAIMED   out of the queue; a P is about to be granted
+ *                     GRANTED   out of the queue; the thread goes on
+ *           sched.preempt.stack: Ms that handlers push and granters take off.  sched.preempt.queue,
+ *           under sched.lock.  n, a hint; n_grants, n_starved, off.  m.retake, n_idle_p.
+ * Monitor   1. Asks an M that computes to stop, before it takes the P.
+ *           2. Waits for that up to 5 ms, or up to 20 ms while the M gets no CPU. The M stops with
+ *              its P and loses the P next. If the P is not taken, the M goes on.
+ *           3. n_starved + 1 if an M that has a P gets no CPU.
+ *           4. Arms the timer of each M in state LOST: it entered for a call that needs no P.
+ * M         In user code, with m.retake TAKEN or LOST, or asked to stop:
+ *           1. Goroutine RUNNING -> PREEMPTED.
+ *           2. Unless still queued: grant NONE -> QUEUED, and push the M on the stack [HG2]. Then
+ *              QUEUED -> WAITING. CAS fails: the M was taken out of the queue; 2 again.
+ *           3. [HG1] full fence.
+ *           4. No reason to stop any more, or a P is idle and the M still has its own: go to 6 at
+ *              once. A P is idle and the M has none: request a round of the monitor, which then is
+ *              a granter (PROTOCOL sysmon).
+ *           5. Sleep until GRANTED [HG3]. grant := NONE; start a new epoch in user code. The M has
+ *              a P, unless the stopper released it.
+ *           6. No M was granted a P for 50 ms, and not for lack of a CPU (n_starved changed; ten
+ *              times in a row at most): grant WAITING -> QUEUED. The M goes on without a P, and is
+ *              not stopped for its next 10 ms of CPU time. CAS fails: 5.
+ * Granter   Under sched.lock:
+ *           1. Moves the stack to the end of the queue, oldest M first [HG2].
+ *           2. Takes out the first M. grant QUEUED -> NONE: takes the next M. WAITING -> CLAIMED:
+ *              goes on with this M.
+ *           3. m.retake TAKEN or LOST -> NONE: m.p := the P. CAS fails: the M has its P already,
+ *              and the granter keeps this P.
+ *           4. grant := GRANTED [HG3]; wakes the thread.
+ * Releaser  1. n_idle_p + 1.   2. [HG1] full fence.
+ *           3. An M in the queue or on the stack is WAITING: takes the P back and grants it.
+ * Giver     1. m.retake TAKEN -> NONE.   2. [HG1] full fence.
+ *           3. grant WAITING -> CLAIMED: takes the M out of the queue; GRANTED; wakes the thread.
+ * Stopper   Under sched.lock: 1. off := 1.   2. [HG1] full fence.
+ *           3. Every WAITING M goes on without a P. The end of the run waits for these Ms, and no M
+ *              gets a P any more.
+ * Edges     [HG1] grant <-> n_idle_p,   M: CAS grant, fence, load <-> releaser, giver, stopper:
+ *                 retake, off           store, fence, load grant
+ *           [HG2] the M's record        push: CAS-release on the stack -> granter: xchg-acquire
  *           [HG3] m.p                   granter: grant store-release -> M: load-acquire
- * Why nobody is held beside an idle P   [HG1]: the M sees the P and calls the monitor, or the
- *           leaver sees the M. It does not go on by itself: it cannot take the P in a handler, and
- *           any number of those that have lost theirs would run beside one that stays idle.
- * Why nobody is held for ever   each sleep is bounded, and only goes on if somebody was granted a P
- *           meanwhile, when the queue moves, or nobody could be, and that ten times. If those that
- *           run need what a held one has locked, they block, lose their Ps, and the first who gets
- *           such a P is one that is held.
- * Why it is granted once   only a CAS from WAIT leads to CLAIMED, and only the M leaves GIVEN.
- * Rejected  tgkill (interrupts calls of the kernel in threads that block); a switch in the handler
- *           (libraries that keep locks and thread-local state would move with it); 20 ms for each
- *           whatever happens (ten that compute would keep three processors busy at one P).
+ * Why no M stays preempted beside an idle P   By [HG1] the M sees the P and calls the monitor, or
+ *           the releaser sees the M. The M does not go on by itself: a handler cannot take a P, and
+ *           any number of Ms without a P would run beside one P that stays idle.
+ * Why no M stays preempted for ever   Each sleep is bounded. Another sleep follows only if an M was
+ *           granted a P meanwhile, so that the queue moves, or if no M could be granted one, ten
+ *           times at most. If running Ms need a lock of the program that a preempted M holds, they
+ *           block and lose their Ps. The first such P is granted to a preempted M.
+ * Why an M is granted one P   Only a CAS from WAITING leads to CLAIMED, and only the M itself
+ *           leaves GRANTED.
+ * Rejected  tgkill: it interrupts system calls of threads that block. A switch in the handler: it
+ *           would move libraries that keep locks and thread-local state. A wait of always 20 ms:
+ *           ten goroutines that compute would keep three CPUs busy with one P.
  * Tests     flow/sched/preempt/test_preempt.c, flow/sched/preempt/test_preempt_thread_count.c, sim
  *           scenarios hogs_*, mutants hogs-*.
  *
@@ -68,9 +81,10 @@
 
 #include "base/assert.h"
 #include "base/window.h"
-#include "sched/run/abandon.h"
+#include "sched/idle.h"
 #include "sched/preempt/take.h"
-
+#include "sched/run/abandon.h"
+#include "sched/sched.h"
 #include "weft.h"
 
 enum { AT_ONCE_NS = 1, SLICE_NS = 10000000 };
@@ -79,53 +93,55 @@ enum { AT_ONCE_NS = 1, SLICE_NS = 10000000 };
 
 int w_preempt_start(void)
 {
-        w_list_init(&w_sched.preemptq);
+        w_list_init(&w_sched.preempt.queue);
         if (w_sched.config.preempt != WEFT_PREEMPT_ALL)
                 return 0;
         int rc = w_os_preempt_watch(w_sched.config.preempt_signal, w_preempt_on_signal);
 
         if (rc < 0)
                 return rc;
-#if defined(W_TSAN)     /* delays signals until the thread calls something: nobody can be held */
+#if defined(W_TSAN)     /* delays signals until the thread makes a call: no M can be preempted */
         w_os_preempt_unwatch();
 #else
-        w_sched.watches_signal = w_sched.may_preempt = true;
+        w_sched.preempt.watches_signal = w_sched.preempt.allowed = true;
 #endif
         return 0;
 }
 
-/* For a thread that was left behind the signal may still come, and its default may be death. */
+/* An abandoned thread may still receive the signal. Its default action may end the process. */
 void w_preempt_stop(void)
 {
-        if (w_sched.watches_signal && !w_abandon_any())
+        if (w_sched.preempt.watches_signal && !w_abandon_any())
                 w_os_preempt_unwatch();
-        w_sched.watches_signal = w_sched.may_preempt = false;
+        w_sched.preempt.watches_signal = w_sched.preempt.allowed = false;
 }
 
-/* Somebody else has taken the signal: threads run on then, beside the others. The monitor says so,
- * without the lock: who reads what is said may be slow. */
-static bool signal_is_ours(void)
+/* False: the program has replaced the handler. Ms that compute run on then, beside others. The
+ * monitor reports that without the lock, because the reader of stderr may be slow. */
+static bool has_signal(void)
 {
         if (w_os_preempt_is_watched())
                 return true;
-        w_sched.may_preempt = false;
+        w_sched.preempt.allowed = false;
         return false;
 }
 
 void w_preempt_report_once(void)
 {
-        if (w_sched.may_preempt || !w_sched.watches_signal || w_sched.reported_signal)
+        if (w_sched.preempt.allowed || !w_sched.preempt.watches_signal ||
+            w_sched.preempt.reported_signal)
                 return;
-        w_sched.reported_signal = true;
-        w_say("the handler of signal %d was replaced: goroutines that compute run beside others",
+        w_sched.preempt.reported_signal = true;
+        w_say("the handler of signal %d was replaced by the program; goroutines that compute can "
+              "no longer be preempted",
               w_sched.config.preempt_signal);
 }
 
-/* No timer to be had: likewise. */
+/* Without a timer the M runs on, too. */
 void w_preempt_arm_locked(struct m *mp, bool computes)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
-        if (!w_sched.may_preempt || !signal_is_ours())
+        if (!w_sched.preempt.allowed || !has_signal())
                 return;
         if (!mp->timer.made &&
             w_os_cpu_timer_make(&mp->timer, (int)w_load_rlx(&mp->tid)) < 0)     /* guarded: out */
@@ -133,7 +149,7 @@ void w_preempt_arm_locked(struct m *mp, bool computes)
         w_os_cpu_timer_arm(&mp->timer, computes ? AT_ONCE_NS : SLICE_NS);
 }
 
-/* With the lock, and pp its own, mp does not end meanwhile. */
+/* mp does not end meanwhile: the lock is held, and mp has pp. */
 void w_preempt_ask(struct p *pp, struct m *mp)
 {
         w_lock(&w_sched.lock);
@@ -149,7 +165,7 @@ void w_preempt_unask(struct m *mp)
         w_store_rlx(&mp->preempt_wanted, 0);                         /* hint */
 }
 
-/* Not who is in the queue still: it went on by itself, and has its quantum. */
+/* An M that is still in the queue went on by itself, and may use up its 10 ms. */
 static bool computes_without_p_locked(struct m *mp)
 {
         uint32_t retake = w_load_rlx(&mp->retake) & ~(uint32_t)W_RETAKE_FENCED;       /* hint */
@@ -160,12 +176,12 @@ static bool computes_without_p_locked(struct m *mp)
                w_load_rlx(&mp->grant) == W_GRANT_NONE;            /* hint */
 }
 
-/* As long as it is one of those, with the lock, it does not end: it passes the lock first. */
+/* An M that computes without a P does not end while the lock is held: it takes the lock first. */
 void w_preempt_arm_lost(int64_t now)
 {
-        if (!w_sched.may_preempt || now < w_sched.arm_lost_at)
+        if (!w_sched.preempt.allowed || now < w_sched.sysmon.arm_lost_at)
                 return;
-        w_sched.arm_lost_at = now + SLICE_NS;
+        w_sched.sysmon.arm_lost_at = now + SLICE_NS;
         w_lock(&w_sched.lock);
         if (w_sched.n_lost)
                 W_LIST_EACH(n, &w_sched.all_m) {
@@ -179,28 +195,28 @@ void w_preempt_arm_lost(int64_t now)
 
 /* ---- The queue ------------------------------------------------------------------------------- */
 
-static struct m *of(struct list_node *n)
+static struct m *m_of_link(struct list_node *n)
 {
         return W_CONTAINER_OF(n, struct m, preempt_link);
 }
 
 void w_preempt_push(struct m *mp)
 {
-        struct m *top = w_load_rlx(&w_sched.preempted_stack);             /* guarded by the CAS */
+        struct m *top = w_load_rlx(&w_sched.preempt.stack);             /* guarded by the CAS */
 
         do {
                 w_store_rlx(&mp->preempt_next, top);              /* guarded by HG2 */
-        } while (!w_cas_rel(&w_sched.preempted_stack, &top, mp));         /* [HG2] */
+        } while (!w_cas_rel(&w_sched.preempt.stack, &top, mp));         /* [HG2] */
 }
 
-/* The newest comes first: each is put before the one that was pushed after it. */
+/* The stack begins with the newest M: each M is put before the M that was pushed after it. */
 static void enlist_preempted_locked(void)
 {
-        struct list_node *at = &w_sched.preemptq;
+        struct list_node *at = &w_sched.preempt.queue;
 
-        if (!w_load_rlx(&w_sched.preempted_stack))                        /* hint: HG1 orders it */
+        if (!w_load_rlx(&w_sched.preempt.stack))                        /* hint: HG1 orders it */
                 return;
-        struct m *mp = w_xchg_acq(&w_sched.preempted_stack, NULL);        /* [HG2] */
+        struct m *mp = w_xchg_acq(&w_sched.preempt.stack, NULL);        /* [HG2] */
 
         for (; mp; mp = w_load_rlx(&mp->preempt_next)) {          /* guarded by HG2 */
                 w_list_insert_before(at, &mp->preempt_link);
@@ -208,20 +224,13 @@ static void enlist_preempted_locked(void)
         }
 }
 
-static bool grant_move(struct m *mp, enum m_grant from, enum m_grant to)
-{
-        uint32_t seen = from;
-
-        return w_cas_acqrel(&mp->grant, &seen, to);               /* [HG3] */
-}
-
-/* mp has been taken out of the queue. It may change between GONE and WAIT at any time. */
+/* mp has been taken out of the queue. It may move between QUEUED and WAITING at any time. */
 static bool claim(struct m *mp)
 {
         for (;;) {
-                if (grant_move(mp, W_GRANT_WAITING, W_GRANT_CLAIMED))
+                if (w_grant_move(mp, W_GRANT_WAITING, W_GRANT_CLAIMED))
                         return true;
-                if (grant_move(mp, W_GRANT_QUEUED, W_GRANT_NONE))
+                if (w_grant_move(mp, W_GRANT_QUEUED, W_GRANT_NONE))
                         return false;
         }
 }
@@ -229,17 +238,17 @@ static bool claim(struct m *mp)
 static struct m *claim_oldest_locked(void)
 {
         enlist_preempted_locked();
-        for (struct list_node *n; (n = w_list_pop_front(&w_sched.preemptq));)
-                if (claim(of(n)))
-                        return of(n);
+        for (struct list_node *n; (n = w_list_pop_front(&w_sched.preempt.queue));)
+                if (claim(m_of_link(n)))
+                        return m_of_link(n);
         return NULL;
 }
 
-static void let_go(struct m *mp)
+static void wake_granted(struct m *mp)
 {
-        w_add_rlx(&w_sched.n_grants, 1);                          /* counter */
+        w_add_rlx(&w_sched.preempt.n_grants, 1);                          /* counter */
         w_store_rel(&mp->grant, W_GRANT_GRANTED);                   /* [HG3] */
-        W_WINDOW("hog-given");
+        W_WINDOW("preempt-granted");
         w_os_futex_wake(&mp->grant, 1);
 }
 
@@ -247,8 +256,8 @@ bool w_preempt_any_locked(void)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
         enlist_preempted_locked();
-        W_LIST_EACH(n, &w_sched.preemptq)
-                if (w_load_acq(&of(n)->grant) == W_GRANT_WAITING)    /* [HG3] */
+        W_LIST_EACH(n, &w_sched.preempt.queue)
+                if (w_load_acq(&m_of_link(n)->grant) == W_GRANT_WAITING)  /* [HG3] */
                         return true;
         return false;
 }
@@ -257,11 +266,11 @@ bool w_preempt_any_locked(void)
 
 bool w_preempt_grant_locked(struct p *pp)
 {
-        W_ASSERT(w_lock_held(W_LOCK_sched) && !w_load_rlx(&w_sched.stopping));  /* guarded */
+        W_ASSERT(w_lock_held(W_LOCK_sched) && !w_load_rlx(&w_sched.world.stopping));  /* guarded */
         for (struct m *mp; (mp = claim_oldest_locked());) {
                 bool given = w_give_to_preempted_locked(pp, mp);
 
-                let_go(mp);
+                wake_granted(mp);
                 if (given)
                         return true;
         }
@@ -271,34 +280,34 @@ bool w_preempt_grant_locked(struct p *pp)
 void w_preempt_release_locked(struct m *mp)
 {
         w_fence_full();                                           /* [HG1] */
-        if (!grant_move(mp, W_GRANT_WAITING, W_GRANT_CLAIMED))
+        if (!w_grant_move(mp, W_GRANT_WAITING, W_GRANT_CLAIMED))
                 return;
         enlist_preempted_locked();
         w_list_unlink(&mp->preempt_link);
-        let_go(mp);
+        wake_granted(mp);
 }
 
 void w_preempt_end_locked(void)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
-        w_store_rlx(&w_sched.preempt_off, 1);                       /* guarded by HG1 */
+        w_store_rlx(&w_sched.preempt.off, 1);                       /* guarded by HG1 */
         w_fence_full();                                           /* [HG1] */
         for (struct m *mp; (mp = claim_oldest_locked());)
-                let_go(mp);
+                wake_granted(mp);
 }
 
 void w_preempt_forget_locked(struct m *mp)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
-        if (w_load_rlx(&mp->grant) == W_GRANT_NONE)               /* own word: its thread's end */
+        if (w_load_rlx(&mp->grant) == W_GRANT_NONE)               /* own word: its thread ends */
                 return;
         enlist_preempted_locked();
         w_list_unlink(&mp->preempt_link);
         w_store_rlx(&mp->grant, W_GRANT_NONE);                    /* guarded by the lock */
 }
 
-/* They may have gone on by themselves since somebody was seen. */
-static bool give_away_locked(struct m *mp)
+/* The preempted Ms may have gone on by themselves since w_preempt_any_locked(). */
+static bool grant_own_p_locked(struct m *mp)
 {
         struct p *pp = w_p_release(mp);
 
@@ -311,14 +320,15 @@ static bool give_away_locked(struct m *mp)
 bool w_preempt_serve(struct m *mp)
 {
         w_lock(&w_sched.lock);
-        bool any = !w_load_rlx(&w_sched.stopping) && w_preempt_any_locked();       /* guarded */
-        bool given = any && give_away_locked(mp);
+        bool any = !w_load_rlx(&w_sched.world.stopping) && w_preempt_any_locked();  /* guarded */
+        bool given = any && grant_own_p_locked(mp);
 
         w_unlock(&w_sched.lock);
         return given;
 }
 
-/* Who is held while the P is in neither place has seen no idle one: a leaver looks again. */
+/* An M that is preempted while pp is out of the idle list sees no idle P. Therefore this function
+ * looks again after it has put pp back, as a releaser does. */
 static bool serve_idle_locked(void)
 {
         while (w_preempt_any_locked()) {
@@ -339,11 +349,11 @@ uint32_t w_preempt_serve_idle(void)
         if (W_LIKELY(!w_preempt_any()) || !w_load_rlx(&w_sched.n_idle_p))           /* hint */
                 return 0;
         w_lock(&w_sched.lock);
-        bool served = !w_load_rlx(&w_sched.stopping) && serve_idle_locked();    /* guarded */
+        bool served = !w_load_rlx(&w_sched.world.stopping) && serve_idle_locked();    /* guarded */
         bool missed = !served && w_load_rlx(&w_sched.need_spinning);      /* guarded by ID2 */
 
         w_unlock(&w_sched.lock);
-        if (missed)             /* somebody saw no idle P while it was in nobody's list */
+        if (missed)             /* a submitter saw no idle P while pp was out of the list */
                 w_wake_one();
         return served;
 }

@@ -1,5 +1,5 @@
-/* sched/preempt/preempt.h - goroutines that compute on and on: their threads are held until there
- * is a P for them again. PROTOCOL preempt: sched/preempt/preempt.c.
+/* sched/preempt/preempt.h - stops the threads of goroutines that compute for long, until there is a
+ * P for them again. PROTOCOL preempt: sched/preempt/preempt.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,57 +8,73 @@
 
 #include "sched/sched.h"
 
-/* run.c: from here on threads can be held, if preempt=all. -EINVAL: not with that signal. */
+/* run.c: lets Ms be preempted from here on, if preempt=all. -EINVAL: the signal cannot be used. */
 W_MUST_CHECK int w_preempt_start(void);
 void w_preempt_stop(void);
 
-/* Somebody is held, or about to be, or was just now. */
+/* True: an M is preempted, is about to be, or was a moment ago. */
 W_INLINE bool w_preempt_any(void)
 {
-        return w_load_rlx(&w_sched.n_preempted) != 0;                  /* hint */
+        return w_load_rlx(&w_sched.preempt.n) != 0;                  /* hint */
 }
 
-/* mp has lost its P while it was outside: as soon as it computes, or has computed for a while if it
- * did not, its thread is held. With sched.lock. */
+/* Arms the CPU timer of mp, which has lost its P in user code. Its thread is stopped as soon as it
+ * runs (`computes`), or after 10 ms of CPU time. With sched.lock. */
 void w_preempt_arm_locked(struct m *mp, bool computes);
 
-/* mp, which has pp and does not come back, is to be held before it loses it: else it would run on
- * for a moment beside whoever is next. Context: the monitor. */
+/* Asks mp, which has pp and computes, to stop before it loses pp. Otherwise its thread would run
+ * for a moment beside the next M that has pp. Context: the monitor. */
 void w_preempt_ask(struct p *pp, struct m *mp);
 void w_preempt_unask(struct m *mp);
-/* Says it once if the signal has been taken by somebody else. Context: the monitor. */
+/* Reports once that the program has replaced the signal's handler. Context: the monitor. */
 void w_preempt_report_once(void);
-/* Who has been back without its P and computes on is to be held as well. Context: the monitor. */
+/* Arms the timers of Ms that have entered weft without their P and compute again. Context: the
+ * monitor. */
 void w_preempt_arm_lost(int64_t now);
 W_INLINE bool w_preempt_is_waiting(struct m *mp)
 {
-        return w_load_rlx(&mp->grant) == W_GRANT_WAITING;            /* hint: the flag decides */
+        return w_load_rlx(&mp->grant) == W_GRANT_WAITING;            /* hint: m.retake decides */
 }
 
-/* True: who is held longest has pp, which was in the caller's hands, and goes on. With
- * sched.lock. */
+/* Grants pp, which is the caller's, to the M that was preempted first. False: there is none, pp is
+ * still the caller's. With sched.lock. */
 W_MUST_CHECK bool w_preempt_grant_locked(struct p *pp);
 
-/* True: somebody is held. With sched.lock. */
+/* True: an M is preempted. With sched.lock. */
 bool w_preempt_any_locked(void);
 
-/* mp has its P again by other means: it is not held any more. With sched.lock. */
+/* Lets mp go on, which has got its P back by other means. With sched.lock. */
 void w_preempt_release_locked(struct m *mp);
 
-/* The run ends: who is held goes on, and nobody is held from here on. With sched.lock. */
+/* The run ends: lets every preempted M go on, and no M be preempted from here on. With
+ * sched.lock. */
 void w_preempt_end_locked(void);
 
-/* mp ends. With sched.lock. */
+/* Takes mp, which ends, out of the queue. With sched.lock. */
 void w_preempt_forget_locked(struct m *mp);
 
-/* find.c: gives mp's P to somebody who is held; false: nobody is. */
+/* Grants mp's P to a preempted M. False: there is none, mp keeps its P. */
 bool w_preempt_serve(struct m *mp);
 
-/* sysmon: an idle P for somebody who is held. How many. */
+/* Grants an idle P to a preempted M. Returns how many were granted. Context: the monitor. */
 uint32_t w_preempt_serve_idle(void);
 
-/* preempt_handler.c: what the signal does on the thread that it hits. */
+/* preempt_handler.c: the signal's work, on the thread that received it. */
 void w_preempt_on_signal(const struct w_os_regs *regs, enum w_os_preempt_cause why);
+/* preempt.c: puts mp, which is the calling M, on the stack of Ms for the queue. */
 void w_preempt_push(struct m *mp);
+/* False: m.grant was not `from`. */
+W_INLINE bool w_grant_move(struct m *mp, enum m_grant from, enum m_grant to)
+{
+        uint32_t seen = from;
+
+        return w_cas_acqrel(&mp->grant, &seen, to);               /* [HG3] */
+}
+
+/* The signal that preempts. It belongs to the runtime: programs must not ask for it. */
+W_INLINE int w_preempt_signal(void)
+{
+        return w_sched.config.preempt_signal;
+}
 
 #endif

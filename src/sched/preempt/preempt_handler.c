@@ -1,37 +1,37 @@
-/* sched/preempt/preempt_handler.c - a thread that computes without a P is held, in a signal
- * handler.
+/* sched/preempt/preempt_handler.c - stops a thread that computes without a P, in a signal handler.
  *
- * Called by   os/linux/preempt.c, in the handler, on the thread's signal stack.
  * Protocols   cites preempt (sched/preempt/preempt.c), freeze (sched/run/freeze.c), take
  *             (sched/preempt/take.c), where (sched/preempt/enter.c).
  *
- * The timer that sends the signal runs down with the CPU time of its thread and rings once; whoever
- * is not held at that place gets another try. Nothing here takes a lock or allocates.
+ * Runs on the thread's signal stack (os/linux/preempt.c). The timer that sends the signal counts
+ * the CPU time of its thread and expires once. If the thread must not be stopped where it is, the
+ * handler arms the timer again. Nothing here takes a lock or allocates.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/window.h"
-#include "sched/run/freeze.h"
+#include "sched/monitor/sysmon.h"
 #include "sched/preempt/preempt.h"
 #include "sched/run/abandon.h"
-#include "sched/monitor/sysmon.h"
+#include "sched/run/freeze.h"
+#include "sched/sched.h"
 
 enum {
         PREEMPTED_MAX = 64,
-        PATIENCE_NS = 50000000,         /* without a P for anyone who is held */
-        EXCUSES_MAX = 10,               /* such whiles in a row that had a reason */
-        QUANTUM_NS = 10000000,          /* of CPU time, for one who went on without a P */
-        RETRY_NS = 1000000,             /* likewise, for one who must not be held where it was */
+        PATIENCE_NS = 50000000,         /* a wait in which no preempted M is granted a P */
+        EXCUSES_MAX = 10,               /* such waits in a row, for lack of a CPU */
+        QUANTUM_NS = 10000000,          /* CPU time of an M that went on without a P */
+        RETRY_NS = 1000000,             /* CPU time of an M that was at no safepoint */
 };
 
-/* ---- Whether --------------------------------------------------------------------------------- */
+/* ---- Conditions ------------------------------------------------------------------------------ */
 
 static enum m_retake retake_of(const struct m *mp)
 {
         return w_load_acq(&mp->retake) & ~(uint32_t)W_RETAKE_FENCED;  /* [TK2] */
 }
 
-/* Whether or not it has been back since: many calls need no P. */
+/* Also if the M has entered since (LOST): many calls need no P. */
 static bool is_without_p(const struct m *mp)
 {
         enum m_retake retake = retake_of(mp);
@@ -39,52 +39,46 @@ static bool is_without_p(const struct m *mp)
         return retake == W_RETAKE_TAKEN || retake == W_RETAKE_LOST;
 }
 
-static bool is_wanted(const struct m *mp)
+static bool must_stop(const struct m *mp)
 {
-        if (w_m_is_abandoned(mp) || w_load_rlx(&w_sched.preempt_off))   /* guarded by HG1 */
+        if (w_m_is_abandoned(mp) || w_load_rlx(&w_sched.preempt.off))   /* guarded by HG1 */
                 return false;
         return is_without_p(mp) || w_load_rlx(&mp->preempt_wanted);  /* hint */
 }
 
-/* In plain user code: a region has said that its goroutine may run without a P. */
-static bool is_out(const struct m *mp)
+/* A goroutine in a region may run without a P. */
+static bool is_in_plain_user_code(const struct m *mp)
 {
         uint32_t where = w_load_rlx(&mp->where);                    /* own word */
 
         return w_where_is_user(where) && !(where & (W_IN_REGION | W_IN_NOPREEMPT)) && mp->curg;
 }
 
-/* ---- Being held ------------------------------------------------------------------------------ */
-
-static bool move(struct m *mp, enum m_grant from, enum m_grant to)
-{
-        uint32_t seen = from;
-
-        return w_cas_acqrel(&mp->grant, &seen, to);               /* [HG3] */
-}
+/* ---- Preempted ------------------------------------------------------------------------------- */
 
 static void enqueue(struct m *mp)
 {
         do {
                 if (w_load_acq(&mp->grant) == W_GRANT_NONE) {     /* [HG3] */
-                        w_store_rlx(&mp->grant, W_GRANT_QUEUED);    /* guarded: in nobody's hands */
+                        w_store_rlx(&mp->grant, W_GRANT_QUEUED);    /* guarded: not in the queue */
                         w_preempt_push(mp);
                 }
-                W_WINDOW("hog-listed");
-        } while (!move(mp, W_GRANT_QUEUED, W_GRANT_WAITING));
+                W_WINDOW("preempt-queued");
+        } while (!w_grant_move(mp, W_GRANT_QUEUED, W_GRANT_WAITING));
 }
 
-/* What the queue of those who are held was like a while ago. */
+/* The counters of the queue when the wait began. */
 struct patience {
         uint32_t n_grants, n_starved;
         int      n_excuses;
 };
 
-/* Did somebody get a P? Or is it the machine: then one more that runs makes it worse. */
+/* True: an M was granted a P since, or the Ms with a P get no CPU. In the second case one more
+ * running thread would make it worse. */
 static bool queue_moves(struct patience *had)
 {
-        uint32_t n_grants = w_load_rlx(&w_sched.n_grants);        /* counter */
-        uint32_t n_starved = w_load_rlx(&w_sched.n_starved);      /* counter */
+        uint32_t n_grants = w_load_rlx(&w_sched.preempt.n_grants);        /* counter */
+        uint32_t n_starved = w_load_rlx(&w_sched.preempt.n_starved);      /* counter */
         bool     granted = n_grants != had->n_grants, excused = n_starved != had->n_starved;
 
         had->n_grants = n_grants;
@@ -93,8 +87,8 @@ static bool queue_moves(struct patience *had)
         return granted || (excused && had->n_excuses <= EXCUSES_MAX);
 }
 
-/* One sleep. False: mp goes on without a P. */
-static bool go_on_waiting(struct m *mp, struct patience *had)
+/* Sleeps once. False: mp goes on without a P. */
+static bool wait_once(struct m *mp, struct patience *had)
 {
         uint32_t grant = w_load_acq(&mp->grant);                  /* [HG3] */
 
@@ -104,10 +98,10 @@ static bool go_on_waiting(struct m *mp, struct patience *had)
         }
         if (w_os_futex_wait(&mp->grant, W_GRANT_WAITING, w_os_now() + PATIENCE_NS) == 0)
                 return true;
-        return queue_moves(had) || !move(mp, W_GRANT_WAITING, W_GRANT_QUEUED);
+        return queue_moves(had) || !w_grant_move(mp, W_GRANT_WAITING, W_GRANT_QUEUED);
 }
 
-/* True: it has a P again. */
+/* True: mp was granted a P, or released by the end of the run. */
 static bool wait_for_turn(struct m *mp)
 {
         struct patience had = { 0 };
@@ -115,21 +109,21 @@ static bool wait_for_turn(struct m *mp)
         (void)queue_moves(&had);
         w_fence_full();                                           /* [HG1] */
         bool idle = w_load_rlx(&w_sched.n_idle_p) != 0;           /* guarded by HG1 */
-        bool needless = !is_wanted(mp) || (idle && !is_without_p(mp));
+        bool needless = !must_stop(mp) || (idle && !is_without_p(mp));
 
-        if (needless && move(mp, W_GRANT_WAITING, W_GRANT_QUEUED))
+        if (needless && w_grant_move(mp, W_GRANT_WAITING, W_GRANT_QUEUED))
                 return false;
         if (idle)
                 w_sysmon_request();
         while (w_load_acq(&mp->grant) != W_GRANT_GRANTED)           /* [HG3] */
-                if (!go_on_waiting(mp, &had))
+                if (!wait_once(mp, &had))
                         return false;
-        w_store_rlx(&mp->grant, W_GRANT_NONE);                    /* own word: not listed */
+        w_store_rlx(&mp->grant, W_GRANT_NONE);                    /* own word: not in the queue */
         return true;
 }
 
-/* What it does from now on is not what it did before, as far as the monitor is concerned. */
-static void begin_new_stay(struct m *mp)
+/* For the monitor the time in user code begins again. */
+static void begin_new_epoch(struct m *mp)
 {
         w_store_rel(&mp->where, w_load_rlx(&mp->where) + W_WHERE_GRANTED);           /* [MK1] */
 }
@@ -140,8 +134,8 @@ static void stay_preempted(struct m *mp, const struct w_os_regs *regs)
 
         w_g_move(gp, G_RUNNING, G_PREEMPTED);
         w_freeze_pause(mp, regs);
-        if (mp->turn_of == gp)          /* not after each newcomer: others are held, too */
-                w_store_rlx(&w_sched.turn_over_at, (uint64_t)w_os_now());       /* hint */
+        if (mp->turn_of == gp)          /* a newcomer ends no granted turn */
+                w_store_rlx(&w_sched.preempt.turn_over_at, (uint64_t)w_os_now());       /* hint */
         w_add_rlx(&w_sched.without_p.preemptions, 1);             /* counter */
         enqueue(mp);
         bool has_p = wait_for_turn(mp);
@@ -150,53 +144,53 @@ static void stay_preempted(struct m *mp, const struct w_os_regs *regs)
         w_freeze_resume(mp);
         w_g_move(gp, G_PREEMPTED, G_RUNNING);
         if (has_p)
-                begin_new_stay(mp);
+                begin_new_epoch(mp);
         else
                 w_os_cpu_timer_arm(&mp->timer, QUANTUM_NS);
 }
 
-/* It may be about to leave weft again, without a P. Who ends a region gets one first. */
-static void come_again(struct m *mp)
+/* mp may be about to leave weft again without a P. An M that ends a region gets a P before that. */
+static void retry_if_in_runtime(struct m *mp)
 {
-        bool inside = !w_where_is_user(w_load_rlx(&mp->where));  /* own word */
+        bool in_runtime = !w_where_is_user(w_load_rlx(&mp->where));  /* own word */
 
-        if (inside && is_without_p(mp))
+        if (in_runtime && is_without_p(mp))
                 w_os_cpu_timer_arm(&mp->timer, QUANTUM_NS);
 }
 
-/* What a handler has interrupted may hold a lock, wherever the handler itself stands; and who is
- * held in it for ever never does what the signal came for. */
-static bool may_be_preempted(const struct w_os_regs *regs)
+/* Not in a signal handler of the program: the code that it has interrupted may hold a lock, and the
+ * handler must do what its signal asks for. */
+static bool is_at_safepoint(const struct w_os_regs *regs)
 {
         return !regs->in_handler && w_os_is_safepoint(regs->pc);
 }
 
-static void strike(struct m *mp, const struct w_os_regs *regs)
+static void preempt(struct m *mp, const struct w_os_regs *regs)
 {
-        if (!is_out(mp)) {
-                come_again(mp);
+        if (!is_in_plain_user_code(mp)) {
+                retry_if_in_runtime(mp);
                 return;
         }
-        bool left_behind = w_m_is_abandoned(mp);
+        bool abandoned = w_m_is_abandoned(mp);
 
-        if (!left_behind && !is_wanted(mp))
+        if (!abandoned && !must_stop(mp))
                 return;
-        if (!may_be_preempted(regs)) {
+        if (!is_at_safepoint(regs)) {
                 w_os_cpu_timer_arm(&mp->timer, RETRY_NS);
                 return;
         }
-        if (left_behind) {
+        if (abandoned) {
                 w_add_rel(&mp->handler_seq, 1);                        /* [LF1] */
                 w_abandon_sleep(mp);
         }
-        if (w_add_rlx(&w_sched.n_preempted, 1) < PREEMPTED_MAX)             /* counter */
+        if (w_add_rlx(&w_sched.preempt.n, 1) < PREEMPTED_MAX)             /* counter */
                 stay_preempted(mp, regs);
         else
                 w_os_cpu_timer_arm(&mp->timer, QUANTUM_NS);
-        w_sub_rlx(&w_sched.n_preempted, 1);                            /* counter */
+        w_sub_rlx(&w_sched.preempt.n, 1);                            /* counter */
 }
 
-/* It stands first, if it has to, PROTOCOL freeze: then it may be held. */
+/* A freeze comes first (PROTOCOL freeze, sched/run/freeze.c); the M may be preempted after it. */
 void w_preempt_on_signal(const struct w_os_regs *regs, enum w_os_preempt_cause why)
 {
         struct m *mp = w_m();
@@ -207,6 +201,6 @@ void w_preempt_on_signal(const struct w_os_regs *regs, enum w_os_preempt_cause w
         w_fence_full();                                           /* [TK1] */
         w_freeze_answer(mp, regs);
         if (why == W_PREEMPT_BY_TIMER)
-                strike(mp, regs);
+                preempt(mp, regs);
         w_add_rel(&mp->handler_seq, 1);                                /* [LF1] */
 }

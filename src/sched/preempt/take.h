@@ -1,13 +1,13 @@
-/* sched/preempt/take.h - taking the P of an M that is outside, in user code. PROTOCOL take:
+/* sched/preempt/take.h - taking the P of an M that is in user code. PROTOCOL take:
  * sched/preempt/take.c.
  *
  *   w_take_begin();
  *   lock sched: w_take_ask_locked(pp) for each P that is wanted; unlock
  *   w_take_barrier();
- *   lock sched: w_take_finish_locked(pp) for each that was asked; unlock
+ *   lock sched: w_take_finish_locked(pp) for each P that was asked for; unlock
  *   w_take_end();
  *
- * What was taken is the caller's: it goes to w_hand_off_unlock or to whoever stops the world.
+ * A P that was taken is the caller's. It goes to w_hand_off_unlock or to the stopper of the world.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,54 +17,54 @@
 #include "sched/m.h"
 #include "sched/p.h"
 
-/* One requester at a time. Context: any thread, sched.lock not held. */
+/* Admits one requester at a time. Context: any thread, sched.lock not held. */
 void w_take_begin(void);
 void w_take_end(void);
 
-/* False: there is no M to ask, or it has been left behind. With sched.lock. */
+/* False: there is no M to ask, or the M was abandoned. With sched.lock. */
 bool w_take_ask_locked(struct p *pp);
 
-/* From here on an M that enters sees that it was asked. */
+/* Passes a full fence on every thread: an M that enters from here on sees the request. */
 void w_take_barrier(void);
 
-/* Ends the request for pp. True: it is the caller's now. False: the M is inside, or not where it
- * was when its mark was `seen` (W_ANYWHERE: wherever; W_NOWHERE: it can only give by itself). With
- * sched.lock. */
-enum {                                  /* are no marks of an M that is outside */
+/* Ends the request for pp. True: pp is the caller's now. False: the M is in the runtime, or its
+ * m.where is not `seen`. W_ANYWHERE: any place in user code will do. W_NOWHERE: none will do, the M
+ * can only give pp up itself. With sched.lock. */
+enum {                                  /* no values of m.where in user code */
         W_ANYWHERE = W_IN_RUNTIME,
         W_NOWHERE = W_IN_RUNTIME | W_IN_REGION,
 };
 W_MUST_CHECK bool w_take_finish_locked(struct p *pp, uint32_t seen);
 
-/* True: the M from which pp was taken has not been back since, and has it again. Else pp is still
+/* Gives pp back to the M from which it was taken. False: that M has entered since, and pp is still
  * the caller's. With sched.lock. */
 bool w_give_back_locked(struct p *pp);
 
-/* True: mp, which has lost its P and is held (sched/preempt/preempt.c), has pp, which was the
- * caller's. False: it has a P. With sched.lock. */
+/* Gives pp, which is the caller's, to mp, which has lost its P and is preempted
+ * (sched/preempt/preempt.c). False: mp has a P. With sched.lock. */
 W_MUST_CHECK bool w_give_to_preempted_locked(struct p *pp, struct m *mp);
 
-/* For a P that has lost its M: a thread if there is something to do, else idle. Releases
- * sched.lock. */
+/* Passes on a P that has no M: to a preempted M, to a thread if there is work, or to the idle list.
+ * Releases sched.lock. */
 void w_hand_off_unlock(struct p *pp);
 
 /* run.c: at the start, before there is an M. */
 void w_take_init(void);
 
-/* regain.c: for the calling M, whose P was taken while it was outside. Takes an idle P if there is
- * one: true. May switch: no. */
+/* Takes an idle P for the calling M, which has lost its own. False: there is none. May switch:
+ * no. */
 bool w_p_regain(struct m *mp);
-/* The caller goes on with a P: if there is none it queues as if it had yielded, and comes back
- * where there is one. In a blocking region it goes on without: what waits there is refused by name
- * (w_park). Context: goroutine, no runtime lock held; may switch: yes. */
+/* Makes sure that the calling goroutine runs with a P. Without an idle P it queues, as if it had
+ * yielded, and continues on an M that has a P. In a blocking region it continues without a P, and
+ * w_park refuses to wait there. Context: goroutine, no runtime lock held; may switch: yes. */
 void w_need_p_slow(void);
 W_INLINE void w_need_p(void)
 {
         if (W_UNLIKELY(!w_p()))
                 w_need_p_slow();
 }
-/* Others wait for a turn, or for the world to stop: a caller that may wait and did not have to lets
- * them. Context as w_need_p; may switch: yes. */
+/* Yields if other goroutines wait for a turn, or a stopper for the world to stop. For calls that
+ * may wait, when they did not have to. Context as w_need_p; may switch: yes. */
 void w_give_turn_slow(void);
 W_INLINE void w_give_turn(void)
 {
@@ -74,10 +74,10 @@ W_INLINE void w_give_turn(void)
                 w_give_turn_slow();
 }
 
-/* The calling M hands its P on and goes on without. Context: its entry. */
+/* The calling M hands its P off and goes on without a P. Context: its entry. */
 void w_give_up_p(struct m *mp);
 
-/* mp is about to sleep or has a P again. With sched.lock. */
+/* mp is about to sleep, or has a P again: it does not count as lost. With sched.lock. */
 void w_m_clear_lost_p_locked(struct m *mp);
 
 #endif

@@ -5,7 +5,10 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/queue/globq.h"
+
 #include "base/assert.h"
+#include "sched/live.h"
 #include "sched/sched.h"
 
 static void publish_length(void)

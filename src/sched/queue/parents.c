@@ -9,7 +9,7 @@
  *           thread can have the oldest, so that nothing runnable is hidden from a thread without
  *           work while the owner computes.
  * Parties   owner, thieves, onlookers.
- * Words     slots: filled by the owner, emptied by whoever exchanges or CASes it to NULL.
+ * Words     slots: filled by the owner, emptied by the thread that exchanges or CASes it to NULL.
  *           top: the owner's; nothing lies at or above it.
  * Push      1 store the slot at top [PA1]   2 top + 1 [PA2]
  * Pop       1 top - 1   2 exchange the slot there with NULL; NULL: a thief was here, again from 1
@@ -18,12 +18,13 @@
  *           [PA2] slot visible        push: top store-release -> onlooker: top load-acquire
  * Why once  only the exchange or CAS that finds the goroutine has it. A slot that was emptied and
  *           filled again with the same one, by the owner, holds it rightly.
- * Why no onlooker is fooled   a goroutine comes here from `next`, and who looks at the run queue
+ * Why no onlooker is fooled   a goroutine comes here from `next`, and a thread that reads the run
+ *                             queue
  *           first and here second meets it: if it was gone from `next`, [RQ5] of PROTOCOL runq
  *           (sched/queue/runq.c) shows this push too, as it came before anything was taken from
  *           `next`. One that leaves here is run by its taker or stolen with a wake to follow.
  * Rejected  the owner's end of the ring as a stack (steal-half and a pop at the tail need a fence
- *           per pop, and a proof that nobody has); a private list (its P computes, others idle).
+ *           per pop, and a proof that no thread has); a private list (its P computes, others idle).
  * Tests     unit/test_parents.c, explore scenarios parents-*, sim scenario sched_child_first;
  *           mutants parents-*; window parents-before-claim.
  *

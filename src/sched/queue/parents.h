@@ -3,7 +3,7 @@
  *
  * With child first a P works depth first, as a program of plain calls would: few stacks are alive,
  * and what is needed next is near. The newest parent stands in `next` of the run queue; the one
- * that it displaces comes here and not to the end of the ring, behind everyone who is older.
+ * that it displaces comes here and not to the end of the ring, behind all older goroutines.
  * PROTOCOL parents stands in sched/queue/parents.c.
  *
  * SPDX-License-Identifier: MIT

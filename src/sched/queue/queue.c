@@ -1,20 +1,23 @@
-/* sched/queue/queue.c - step 2: into a P's queue and out of it, with the policy of who goes first.
+/* sched/queue/queue.c - step 2: into a P's queue and out of it, with the policy of what runs first.
  *
- * Called by   spawn, ready and yield (in), switch and find (out).
  * Protocols   cites runq (sched/queue/runq.c).
  *
- * A goroutine from `next` inherits the slice of who put it there: the tick stands still. Two that
- * hand over to each other through `next` would so keep everyone else out for ever; after
- * W_NEXT_HOPS_MAX hops one comes from the ring, and the tick moves, so that the global queue gets
- * its look too.
+ * A goroutine from `next` inherits the time slice of the goroutine that put it there: the tick
+ * stands still. Two goroutines that hand over to each other through `next` would keep all others
+ * out for ever. So after W_NEXT_HOPS_MAX hops a goroutine comes from the ring, and the tick moves,
+ * which also gives the global queue its turn.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/queue/queue.h"
+
 #include "base/assert.h"
+#include "sched/idle.h"
+#include "sched/queue/globq.h"
 #include "sched/sched.h"
 
-/* gp found the ring full: half of it and gp go to the global queue. In between they stand in no
- * queue and a looker may give up, so this counts as new work also where the caller adds none. */
+/* The ring is full: half of it and gp go to the global queue. In between these goroutines stand in
+ * no queue and a spinner may give up. So this is a submission, also if the caller adds no work. */
 static W_NOINLINE void spill(struct p *pp, struct g *gp)
 {
         struct queue batch = { 0 };
@@ -39,7 +42,8 @@ void w_queue_put(struct p *pp, struct g *gp)
                 spill(pp, left_over);
 }
 
-/* Into `next`. A parent that stood there waits among the parents, anyone else in the ring. */
+/* Puts gp into `next`. A parent that stood there goes to the parents, another goroutine to the
+ * ring. */
 static void put_next(struct p *pp, struct g *gp, bool is_parent)
 {
         bool      was_parent = pp->next_is_parent;
@@ -75,7 +79,7 @@ static struct g *take_from_ring(struct p *pp)
         return w_runq_pop_ring(&pp->runq);
 }
 
-/* The newest parent goes on as after a return from a call. */
+/* The newest parent continues as after the return from a call. */
 static struct g *take_parent(struct p *pp)
 {
         if (W_LIKELY(w_load_rlx(&pp->parents.top) == 0))          /* own word */
@@ -83,9 +87,9 @@ static struct g *take_parent(struct p *pp)
         return w_parents_pop(&pp->parents);
 }
 
-/* Too many in a row who inherited their turn: somebody old is next. That is the oldest of the ring;
- * but those who hand over to each other for ever, or spawn child first for ever, would keep the
- * parents below them out, so now and then it is the oldest of those. */
+/* Too many goroutines in a row inherited their slice: the oldest of the ring is next. Goroutines
+ * that hand over to each other for ever, or spawn child first for ever, would keep the parents
+ * below them out, so now and then the oldest parent is next instead. */
 static struct g *take_old(struct p *pp)
 {
         struct g *gp = NULL;
@@ -118,7 +122,7 @@ struct g *w_queue_take(struct p *pp)
         return gp;
 }
 
-struct g *w_pick_direct(struct p *pp)
+struct g *w_queue_take_direct(struct p *pp)
 {
         if (W_UNLIKELY(w_load_rlx(&pp->attention) != 0) ||        /* hint */
             pp->tick % W_GLOBAL_EVERY == 0)

@@ -27,15 +27,16 @@
  *           [RQ5] no false "empty"    pop: next xchg-release -> is_empty: next load-acquire
  * Why nothing is lost or doubled   a slot between head and tail is not written: push writes only at
  *           tail, and only if head, which never runs backwards, leaves room. Head moves over a slot
- *           in one CAS, and whoever does that move has read the slot before: its copy is the right
- *           one, because the slot could be overwritten only after the move. A loser's copy may be
- *           anything (that is why slots are atomic) and is thrown away. 2^32 moves of head between
- *           a thief's load and its CAS would fool it; at one per nanosecond that takes 4 s of a
- *           thief stopped in the middle of ten instructions and ending on exactly the same number.
+ *           in one CAS, and the thread that does that move has read the slot before: its copy is
+ *           the right one, because the slot could be overwritten only after the move. A loser's
+ *           copy may be anything (that is why slots are atomic) and is thrown away. 2^32 moves of
+ *           head between a thief's load and its CAS would fool it; at one per nanosecond that takes
+ *           4 s of a thief stopped in the middle of ten instructions and ending on exactly the same
+ *           number.
  * Why "empty" is true   see w_runq_is_empty().
  * keep_next is a hint and carries no order: a thief that misses it takes a goroutine that is warm
- *           elsewhere, one that obeys it leaves it to an owner who is about to pop. The owner sets
- *           it only on its way to a pop, and that ends it, so `next` is never stranded.
+ *           elsewhere, a thief that obeys it leaves it to an owner that is about to pop. The owner
+ *           sets it only on its way to a pop, and that ends it, so `next` is never stranded.
  * Alone     with one P there are no thieves, only onlookers: the owner's exchange and CAS become a
  *           load and a store-release, which tell an onlooker the same.
  * Rejected  claim first, copy after (the owner may reuse a slot as soon as head has moved); plain

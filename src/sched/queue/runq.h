@@ -34,7 +34,7 @@ struct runq {
         W_CACHE_ALIGNED
         w_atomic_u32         tail;              /* O  [RQ1] next free position                    */
         w_atomic_u32         keep_next;         /* O  hint: the owner is about to take `next`     */
-        bool                 alone;             /* w  there is no other P: nobody can take        */
+        bool                 alone;             /* w  there is no other P: no thief               */
         W_ATOMIC(struct g *) next;              /* a  [RQ4][RQ5] owner sets, anyone takes         */
         W_CACHE_ALIGNED
         w_atomic_u32         head;              /* a  [RQ2][RQ3] next position to take, by CAS    */
@@ -93,8 +93,8 @@ W_INLINE struct g *w_runq_replace_next(struct runq *q, struct g *gp)
         return old;
 }
 
-/* Puts gp in front of the ring; who stood there goes to the tail. Returns NULL, or the displaced
- * one if the ring is full: then w_runq_spill(). */
+/* Puts gp in front of the ring; the goroutine that stood there goes to the tail. Returns NULL, or
+ * the displaced one if the ring is full: then w_runq_spill(). */
 W_MUST_CHECK W_INLINE struct g *w_runq_push_next(struct runq *q, struct g *gp)
 {
         struct g *old = w_runq_replace_next(q, gp);
@@ -138,7 +138,8 @@ W_INLINE void w_runq_end_keeping(struct runq *q)
                 w_store_rlx(&q->keep_next, 0);                    /* hint */
 }
 
-/* Takes the one in `next`, or NULL: it inherits the time slice of who put it there. */
+/* Takes the goroutine in `next`, or NULL. It inherits the slice of the goroutine that put it there.
+ * */
 W_INLINE struct g *w_runq_pop_next(struct runq *q)
 {
         w_runq_end_keeping(q);

@@ -1,37 +1,44 @@
 /* sched/run/abandon.c - a run ends, and some of its threads do not come back.
  *
- * Called by   run (the end), m (an entry of such a thread).
- * Protocols   owns abandon; cites where (sched/preempt/enter.c), take (sched/preempt/take.c), hogs
- *             (sched/preempt/preempt.c), world (sched/run/world.c).
+ * Protocols   owns abandon; cites where (sched/preempt/enter.c), take (sched/preempt/take.c),
+ *             preempt (sched/preempt/preempt.c), world (sched/run/world.c).
  *
- * They sit in the program's own code or in the kernel, and nobody can end them. They are left
- * there: weft_run returns, the memory of the run goes, and another run may begin. What must stay is
- * what such a thread may touch without weft: its stack; and what it touches when it enters weft
- * again, or is struck by a signal: its record. It does not come back from that entry. Where
- * threads that compute are held, preempt=all, it is held for ever as soon as it computes outside
- * libc and outside of signal handlers.
+ * Such a thread is in user code or in the kernel, and no other thread can end it. It is left
+ * behind: weft_run returns, the memory of the run is freed, and another run may begin. The thread
+ * may still use its stack. When it enters weft again, or its signal handler runs, it uses the
+ * record of its M. Both stay, the stack and the record. It does not return from that entry. With
+ * preempt=all it is stopped for ever as soon as it computes outside libc and outside signal
+ * handlers.
  *
  * PROTOCOL abandon
  *
- * Goal      once the ender goes on no thread of the old run reads or writes anything of weft's but
- *           its own record.
- * Parties   ender; M.
- * Words     m.flag, m.mark; m.struck, odd: it is in its handler (sched/preempt/preempt_handler.c).
- * Ender     1 flag := ABANDONED, of every M that has not ended   2 [TK1] barrier   3 until every
- *           one of them has ended or is outside and not struck: looks again every millisecond
- *           4 arms the timers of those that are left, so that they are struck when they compute
- * M enters  mark := INSIDE, flag [TK1]: ABANDONED: mark := not INSIDE, sleeps for ever
- *           leaves: mark := not INSIDE. Whatever it comes back with leads to its end or here
- * Handler   struck + 1, fence [TK1], flag. ABANDONED: struck + 1, sleeps for ever if it may be
- *           held there. It is done: struck + 1
- * Edges     [LF1] what it did in the handler   struck add-release -> ender: load-acquire
- *           What it did inside is handed over with the mark, PROTOCOL where.
- * Why nobody slips in   who has entered before the barrier is seen inside by 3, and waited for; who
- *           enters after it sees the flag. A thread that was started and has not begun yet is
- *           inside, by its record.
- * Why the ender does not wait for ever   code of weft's ends: who is inside comes to g0 and ends,
- *           or goes out. Who waits inside for others that may have been left behind looks whether
- *           it has been itself: PROTOCOL world (sched/run/world.c).
+ * Goal      Once the ender goes on, a thread of the old run reads and writes no memory of weft
+ *           except the record of its M.
+ * Parties   ender; M; its handler (sched/preempt/preempt_handler.c).
+ * Words     m.retake        ABANDONED: the run has left this M behind
+ *           m.where         in the runtime or in user code
+ *           m.handler_seq   odd: the M is in its handler
+ * Ender     1 retake := ABANDONED, of every M that has not ended
+ *           2 [TK1] barrier
+ *           3 checks every millisecond, until every such M has ended, or is in user code and not in
+ *             its handler
+ *           4 arms the timers of the Ms that are left, so that the handler runs when they compute
+ * M enters  1 where := in the runtime
+ *           2 retake [TK1] is ABANDONED: where := in user code, sleeps for ever
+ * M leaves  where := in user code. Whatever the M does next leads to its end or to an entry
+ * Handler   1 handler_seq + 1
+ *           2 [TK1] fence
+ *           3 retake is ABANDONED: handler_seq + 1, sleeps for ever if the M is at a safepoint
+ *           4 at the end: handler_seq + 1
+ * Edges     [LF1] the work in the handler   handler_seq add-release -> ender: load-acquire
+ *           The work in the runtime is handed over with m.where, PROTOCOL where.
+ * Why no M slips in   The ender sees an M that entered before the barrier in the runtime (step 3),
+ *           and waits for it. An M that enters after the barrier sees ABANDONED. A thread that was
+ *           started and has not begun yet is in the runtime, by its record.
+ * Why the ender does not wait for ever   Code of the runtime ends: an M in the runtime comes to g0
+ *           and ends, or leaves. An M that waits in the runtime for Ms that may have been left
+ *           behind checks whether it has been left behind itself: PROTOCOL world
+ *           (sched/run/world.c).
  * Tests     flow/sched/run/test_abandon.c, sim scenarios left_*, mutants left-*.
  *
  * SPDX-License-Identifier: MIT
@@ -39,13 +46,16 @@
 #include "sched/run/abandon.h"
 
 #include "base/window.h"
+#include "sched/monitor/activity.h"
 #include "sched/preempt/preempt.h"
 #include "sched/preempt/take.h"
-#include "sched/monitor/activity.h"
+#include "sched/sched.h"
+#include "weft.h"
 
 enum { LOOK_EVERY_NS = 1000000 };
 
 static w_atomic_u32 any_left;           /* a  hint: of any run so far */
+static w_atomic_u32 n_left;             /* a  counter: of the last run */
 
 /* ---- The thread ------------------------------------------------------------------------------ */
 
@@ -66,21 +76,21 @@ void w_abandon_sleep(struct m *mp)
 
 /* ---- The end of the run ---------------------------------------------------------------------- */
 
-/* True: all have ended in time. */
+/* True: all threads have ended in time. */
 static bool await_end(void)
 {
         int64_t limit = w_os_now() + (int64_t)w_sched.config.shutdown_ms * 1000000;
 
         w_lock(&w_sched.lock);
-        bool done = w_sched.n_ended == w_sched.n_started;
+        bool done = w_sched.threads.n_ended == w_sched.threads.n_started;
 
-        w_sched.end_sleeps = !done;
+        w_sched.threads.end_sleeps = !done;
         w_unlock(&w_sched.lock);
-        if (done || w_note_sleep_until(&w_sched.all_ended, limit))
+        if (done || w_note_sleep_until(&w_sched.threads.all_ended, limit))
                 return true;
         w_lock(&w_sched.lock);
-        done = w_sched.n_ended == w_sched.n_started;
-        w_sched.end_sleeps = false;
+        done = w_sched.threads.n_ended == w_sched.threads.n_started;
+        w_sched.threads.end_sleeps = false;
         w_unlock(&w_sched.lock);
         return done;
 }
@@ -100,8 +110,8 @@ static void abandon_all(void)
         w_unlock(&w_sched.lock);
 }
 
-/* Not before all are away: who still comes back ends, and deletes its timer. */
-static void hold_all(void)
+/* Not before all Ms are away: an M that still comes back ends, and deletes its timer. */
+static void arm_all(void)
 {
         w_lock(&w_sched.lock);
         W_LIST_EACH(n, &w_sched.all_m) {
@@ -119,7 +129,7 @@ static bool is_away(const struct m *mp)
                !w_is_in_handler(w_load_acq(&mp->handler_seq));             /* [LF1] */
 }
 
-/* -1: somebody is not away yet. */
+/* -1: an M is not away yet. */
 static int count_left(void)
 {
         int n = 0;
@@ -135,21 +145,33 @@ static int count_left(void)
         return n;
 }
 
-uint32_t w_abandon_await(void)
+/* Returns how many threads are left behind. */
+static uint32_t leave_behind(void)
 {
         int n;
 
-        if (await_end())
-                return 0;
         abandon_all();
         w_take_barrier();
         while ((n = count_left()) < 0)
                 w_os_sleep_until(w_os_now() + LOOK_EVERY_NS);
         if (n > 0) {
                 w_store_rlx(&any_left, 1);                        /* hint */
-                hold_all();
+                arm_all();
         }
         return (uint32_t)n;
+}
+
+uint32_t w_abandon_await(void)
+{
+        uint32_t n = await_end() ? 0 : leave_behind();
+
+        w_store_rlx(&n_left, n);                                  /* counter */
+        return n;
+}
+
+W_EXPORT int weft_threads_left(void)
+{
+        return (int)w_load_rlx(&n_left);                          /* counter */
 }
 
 bool w_abandon_any(void)
@@ -165,6 +187,6 @@ void w_abandon_keep_stacks(void)
                 if (!gp || !gp->stack)
                         continue;
                 w_stack_leave(&w_sched.stacks, gp->stack);
-                gp->stack = NULL;       /* its locals and its fiber are its own */
+                gp->stack = NULL;       /* its locals and its fiber stay with the thread */
         }
 }

@@ -8,21 +8,22 @@
 
 #include "sched/sched.h"
 
-/* The end of a run, with everyone asked to end and the monitor gone: waits for the threads, for
- * shutdown_ms at most. How many are left behind: from here on they touch nothing of weft's but
- * their own records. */
+/* At the end of a run, when all threads have been asked to end and the monitor has ended: waits for
+ * the threads, for shutdown_ms at most. Returns how many are left behind. From now on these touch
+ * no memory of weft except the records of their Ms. */
 W_MUST_CHECK uint32_t w_abandon_await(void);
 
-/* True once some thread of this process was left behind: signals may still come for it. */
+/* True once a thread of this process was left behind: signals may still arrive for it. */
 bool w_abandon_any(void);
 
-/* Their goroutines are forgotten, and their stacks stay when all others go. Nobody else is left. */
+/* Forgets the goroutines of the threads that are left behind, and keeps their stacks. Context: all
+ * other threads have ended. */
 void w_abandon_keep_stacks(void);
 
-/* mp, the calling thread's, is one of them. */
+/* True: the run has left mp, the M of the calling thread, behind. */
 bool w_m_is_abandoned(const struct m *mp);
 
-/* enter.c: for such a thread, at its next entry. */
+/* For enter.c: such a thread at its next entry. */
 W_NORETURN void w_abandon_sleep(struct m *mp);
 
 #endif

@@ -1,13 +1,13 @@
 /* sched/run/config.c - what a run is asked for: code before environment before what is detected.
  *
- * Called by   run, before anything else exists.
- *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/run/config.h"
+
 #include "base/fatal.h"
 #include "os/os.h"
+#include "sched/run/procs.h"
 #include "sched/sched.h"
-
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
@@ -76,7 +76,7 @@ static enum debug_key find_key(const char *text, size_t len)
         return (enum debug_key)i;
 }
 
-/* What the code has set wins. */
+/* A value that the code has set takes precedence. */
 static bool set_preempt(struct run_config *c, const char *value)
 {
         static const char *const names[] = {
@@ -95,7 +95,7 @@ static bool set_preempt(struct run_config *c, const char *value)
         return false;
 }
 
-/* False: the value is none that the key can have. */
+/* False: the key cannot have this value. */
 static bool set_key(struct run_config *c, enum debug_key key, const char *value)
 {
         int64_t n;
@@ -125,7 +125,7 @@ static void apply_debug(struct run_config *c, const char *item)
         enum debug_key key = find_key(item, len);
 
         if (key == N_KEYS)
-                w_say("WEFT_DEBUG: '%s' is not known and ignored", item);
+                w_say("WEFT_DEBUG: '%s' is ignored, there is no such key", item);
         else if (set_key(c, key, item[len] ? item + len + 1 : ""))
                 return;
         else if (key == PREEMPT)

@@ -21,6 +21,7 @@
 
 #include "base/fatal.h"
 #include "sched/run/abandon.h"
+#include "sched/run/run.h"
 #include "sched/sched.h"
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
@@ -55,43 +56,5 @@ bool w_is_forked(void)
 
 W_NORETURN void w_fork_refuse(void)
 {
-        w_fatal("call of weft in the child of a fork, where only exec works");
-}
-
-/* ---- The end of a thread --------------------------------------------------------------------- */
-
-/* libc has left the frames of g0 without telling anyone. */
-static void clear_below(char *frame)
-{
-        enum { ROOM = 32 * 1024 };
-
-        w_san_stack_recycle(frame - ROOM, ROOM);
-}
-
-/* On the thread's own stack, as the last that it does; the goroutine's frames may be gone. */
-static W_NO_SANITIZE void ended(void *arg)
-{
-        struct m *mp = arg;
-        struct g *gp = mp->curg;
-
-        clear_below(__builtin_frame_address(0));
-        if (w_m_is_abandoned(mp))
-                return;                 /* its run is over, and its goroutine gone with it */
-        const char *name = gp && gp->stack ? w_g_cold(gp)->name : "";
-
-        if (!gp)
-                w_fatal("thread weft-M%u was ended from outside", mp->thread.id);
-        if (name[0])
-                w_fatal("goroutine %ld \"%s\" called pthread_exit", (long)gp->id, name);
-        w_fatal("goroutine %ld called pthread_exit", (long)gp->id);
-}
-
-void w_thread_end_watch(struct m *mp)
-{
-        w_os_thread_end_watch(ended, mp);
-}
-
-void w_thread_end_unwatch(void)
-{
-        w_os_thread_end_watch(NULL, NULL);
+        w_fatal("weft call in a child of fork: it may only exec or _exit");
 }

@@ -15,8 +15,4 @@ bool w_is_forked(void);
 /* Something other than exec was called there. */
 W_NORETURN void w_fork_refuse(void);
 
-/* From now on it is noticed if the calling thread, mp's, ends otherwise than by w_m_end. */
-void w_thread_end_watch(struct m *mp);
-void w_thread_end_unwatch(void);
-
 #endif

@@ -1,55 +1,69 @@
-/* sched/run/freeze.c - every thread that runs a goroutine stops where it is, also without a P.
+/* sched/run/freeze.c - stops every thread that runs a goroutine, also those without a P.
  *
- * Called by   dump, with the world stopped; held (the handler's part).
- * Protocols   owns freeze; cites world (sched/run/world.c), take (sched/preempt/take.c), hogs
+ * Protocols   owns freeze; cites world (sched/run/world.c), take (sched/preempt/take.c), preempt
  *             (sched/preempt/preempt.c), abandon (sched/run/abandon.c).
  *
- * With the world stopped every P is the stopper's, but goroutines in user code run on without one.
- * Here their threads stop as well, in the handler of the signal that holds threads that compute
- * (preempt=all; else nobody has a handler, and nobody is sent anything). A thread may be hit
- * anywhere, also with a lock of libc's in its hands: until all go on the stopper calls nothing that
- * might want one.
+ * With the world stopped, the stopper has every P, but goroutines in user code run on without a P.
+ * Here their threads stop as well, in the handler of the signal that preempts Ms (preempt=all; with
+ * other settings no thread has a handler, and no signal is sent). A thread may be hit anywhere,
+ * also while it holds one of libc's locks. So until all threads continue, the stopper calls nothing
+ * that might need such a lock.
  *
  * PROTOCOL freeze
  *
- * Goal      between begin and end the registers, the stack and the goroutine of every M that is
- *           said to stand do not change; every one of them goes on afterwards; the stopper waits
- *           for nobody for ever, and no call of the program's returns EINTR for it.
- * Parties   stopper, one: that of PROTOCOL world, with the world stopped; M (its handler).
- * Words     m.still: MOVES; ASKED, to stand; STANDS; PAUSES, it is held, PROTOCOL preempt, and may
- *           go on by itself; CAUGHT, it is held and may not.   m.regs.   n_answers.
- * Whom      the Ms that have lost their P, m.lost_p, sched.lock. While the world is stopped nobody
- *           gets one, so there are no others, and none that comes later. Who gives up its goroutine
- *           gives up lost_p first, under the lock: as long as it is set the thread is there.
- * Stopper   1 under sched.lock, for each that is not settled: lost_p is gone: so is the M. PAUSES
- *           -> CAUGHT [FZ1]. INSIDE by its mark, or struck: later. It waits in the kernel in what a
- *           signal would cut short: left alone. Else MOVES -> ASKED, and the signal is sent, again
- *           each time: it may have hit inside   2 not all settled: sleeps on n_answers for a while;
- *           again from 1   3 after a second: ASKED -> MOVES; fails: it stands [FZ1]
- * M         struck, and outside by its mark: regs, then ASKED -> STANDS [FZ1], n_answers + 1, wakes
- *           the stopper; sleeps until it is not STANDS [FZ2]. Inside: nothing
- * M held    regs, then MOVES -> PAUSES [FZ1]; finds ASKED: stands first. When it is to go on:
- *           PAUSES -> MOVES; finds CAUGHT: sleeps until it is PAUSES again [FZ2]
- * End       STANDS -> MOVES, CAUGHT -> PAUSES [FZ2]; wakes each. No lock is taken for that
- * Edges     [FZ1] m.regs, m.curg, the stack   M: CAS-acqrel on still -> stopper: load-acquire, CAS
- *           [FZ2] what the stopper has read   end: CAS-acqrel on still -> M: load-acquire, CAS
- *           [FZ3] that it stands   M: n_answers add-release -> stopper: load-acquire
- * Why nobody stands for ever   an M stands only by the move of a word that the stopper has set, and
- *           the stopper looks at each that it has asked once more before it forgets it: either its
- *           own move back wins, or it knows that the M stands. A signal that comes later finds
- *           MOVES and means nothing.
- * Why nobody waits for who stands   it is outside, so it has no lock of weft's; n_answers and still
- *           need none. Who is inside and wants a lock of libc's waits until the end, which does not
- *           wait for it.
- * Not stopped   threads that are not weft's, and the monitor.
- * The run ends meanwhile   PROTOCOL abandon waits for those that are struck, and for the stopper.
- * EINTR     handlers restart what can be restarted; for the rest the kernel is asked first which
- *           call it is that an M waits in. One that begins to sleep between the look and the signal
- *           is hit in its first microseconds.
- * Rejected  stopping Ms inside, at the next leave (a load more in every call, and they may hold
- *           locks); SIGSTOP (stops the process); ptrace (not for one's own threads).
- * Tests     flow/sched/run/test_freeze_world.c, test_freeze_dump.c, sim scenarios freeze_*,
- *           world_all, mutants freeze-*.
+ * Goal      Between begin and end the registers, the stack and the goroutine of every M reported as
+ *           frozen do not change. Every frozen M continues afterwards. The stopper waits for no M
+ *           for ever. No call of the program returns EINTR because of a freeze.
+ * Parties   stopper (one: that of PROTOCOL world, with the world stopped); M (in its handler).
+ * Words     m.regs, n_answers, and m.freeze:
+ *             THAWED             the M runs
+ *             FREEZING           the stopper has asked the M to freeze
+ *             FROZEN             the M sleeps in its handler until the end
+ *             PREEMPTED          PROTOCOL preempt stopped the M; it may continue by itself
+ *             PREEMPTED_FROZEN   PROTOCOL preempt stopped the M; it must not continue yet
+ * Which Ms  those that have lost their P: m.lost_p, under sched.lock. While the world is stopped no
+ *           M gets a P, so no other M runs a goroutine, and none comes later. An M that gives up
+ *           its goroutine clears lost_p first, under the lock. As long as lost_p is set the thread
+ *           exists.
+ * Stopper   1. Under sched.lock, for each M that is not settled:
+ *              lost_p is clear: the M has given up its goroutine; settled.
+ *              PREEMPTED -> PREEMPTED_FROZEN [FZ1]: settled.
+ *              In the runtime by m.where, or in its handler: try again later.
+ *              In a system call that a signal would cut short: leave it alone; settled.
+ *              Else THAWED -> FREEZING and send the signal. Send it in every round: an earlier
+ *              signal may have hit the M in the runtime.
+ *           2. Not all settled: sleep on n_answers for a while, then go to 1.
+ *           3. After a second: FREEZING -> THAWED. The CAS fails: the M is frozen [FZ1].
+ * M, in its handler
+ *           1. In the runtime by m.where: do nothing.
+ *           2. Write regs, then FREEZING -> FROZEN [FZ1].
+ *           3. n_answers + 1 [FZ3], wake the stopper.
+ *           4. Sleep until m.freeze is not FROZEN [FZ2].
+ * Preempted M
+ *           1. Write regs, then THAWED -> PREEMPTED [FZ1]. It finds FREEZING: freeze first.
+ *           2. Before it continues: PREEMPTED -> THAWED. It finds PREEMPTED_FROZEN: sleep until
+ *              m.freeze is PREEMPTED again [FZ2].
+ * End       FROZEN -> THAWED, PREEMPTED_FROZEN -> PREEMPTED [FZ2]; wake each M. Takes no lock.
+ * Edges     [FZ1] m.regs, m.curg, the stack   M: CAS-acqrel on freeze -> stopper: load-acquire, CAS
+ *           [FZ2] what the stopper has read   end: CAS-acqrel on freeze -> M: load-acquire, CAS
+ *           [FZ3] that the M is frozen   M: n_answers add-release -> stopper: load-acquire
+ * Why no M stays frozen   An M freezes only by moving a word that the stopper has set. The stopper
+ *           checks each M that it asked once more before it forgets the M: either its own move back
+ *           wins, or it knows that the M is frozen. A signal that comes later finds THAWED and has
+ *           no effect.
+ * Why no thread needs a frozen M   A frozen M is in user code, so it holds no runtime lock;
+ *           n_answers and m.freeze need none. An M in the runtime that needs one of libc's locks
+ *           waits until the end, and the end does not wait for that M.
+ * Not stopped   foreign threads and the monitor.
+ * The run ends meanwhile   PROTOCOL abandon waits for Ms in their handlers, and for the stopper.
+ * EINTR     Handlers restart what can be restarted. For the rest the stopper first asks the kernel
+ *           which system call an M waits in. An M that begins to sleep between that check and the
+ *           signal is hit in its first microseconds.
+ * Rejected  Stopping Ms in the runtime when they leave it (one more load in every call, and they
+ *           may hold locks); SIGSTOP (stops the process); ptrace (not for threads of the same
+ *           process).
+ * Tests     flow/sched/run/test_freeze_world.c, flow/sched/inspect/test_freeze_dump.c, sim
+ *           scenarios freeze_*, world_all, mutants freeze-*.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -57,11 +71,12 @@
 
 #include "base/assert.h"
 #include "base/window.h"
+#include "sched/sched.h"
 
 enum {
         PATIENCE_NS = 1000000000,       /* a thread may have to wait for a CPU */
-        STUCK_NS = 20000000,            /* who waits in the kernel for so long does not answer */
-        BLOCKED_NS = 100000000,         /* the signal, by more than the handler */
+        STUCK_NS = 20000000,            /* in the kernel for longer: the M does not answer */
+        BLOCKED_NS = 100000000,         /* the signal, for longer than a handler takes */
         FIRST_PAUSE_NS = 50000,
         LAST_PAUSE_NS = 5000000,
 };
@@ -81,7 +96,7 @@ static void wait_while(struct m *mp, enum m_freeze freeze)
                 (void)w_os_futex_wait(&mp->freeze, freeze, W_FOREVER);
 }
 
-/* It is outside, by its mark: nobody inside waits for what it may have locked. */
+/* The M freezes only in user code: no thread in the runtime waits for a lock that it may hold. */
 void w_freeze_answer(struct m *mp, const struct w_os_regs *regs)
 {
         if (w_load_acq(&mp->freeze) != W_FREEZING ||            /* [FZ2] */
@@ -91,8 +106,8 @@ void w_freeze_answer(struct m *mp, const struct w_os_regs *regs)
         W_WINDOW("freeze-before-answer");
         if (!move(mp, W_FREEZING, W_FROZEN))
                 return;         /* too late */
-        w_add_rel(&w_sched.n_answers, 1);                         /* [FZ3] */
-        w_os_futex_wake(&w_sched.n_answers, 1);
+        w_add_rel(&w_sched.world.n_answers, 1);                         /* [FZ3] */
+        w_os_futex_wake(&w_sched.world.n_answers, 1);
         wait_while(mp, W_FROZEN);
 }
 
@@ -111,25 +126,25 @@ void w_freeze_resume(struct m *mp)
 
 /* ---- The stopper ----------------------------------------------------------------------------- */
 
-static void settle(struct frozen_m *look, enum m_seen how)
+static void settle(struct frozen_m *fm, enum m_seen how)
 {
-        look->how = how;
+        fm->how = how;
         if (how != W_SEEN_FROZEN)
                 return;
-        look->g = look->m->curg;
-        look->regs = look->m->regs;
+        fm->g = fm->m->curg;
+        fm->regs = fm->m->regs;
 }
 
-/* What was asked is not asked any more, unless it was done. */
-static void settle_unless_frozen(struct frozen_m *look, enum m_seen how)
+/* Withdraws the request, unless the M has frozen already. */
+static void settle_unless_frozen(struct frozen_m *fm, enum m_seen how)
 {
-        bool stands = !move(look->m, W_FREEZING, W_THAWED) &&
-                      w_load_acq(&look->m->freeze) == W_FROZEN;            /* [FZ1] */
+        bool frozen = !move(fm->m, W_FREEZING, W_THAWED) &&
+                      w_load_acq(&fm->m->freeze) == W_FROZEN;            /* [FZ1] */
 
-        settle(look, stands ? W_SEEN_FROZEN : how);
+        settle(fm, frozen ? W_SEEN_FROZEN : how);
 }
 
-/* ---- Whom to disturb ------------------------------------------------------------------------- */
+/* ---- Which Ms to signal ---------------------------------------------------------------------- */
 
 static bool is_past(int64_t *since, int64_t ns)
 {
@@ -140,114 +155,115 @@ static bool is_past(int64_t *since, int64_t ns)
         return now - *since > ns;
 }
 
-/* Nobody is sent what it does not take: it would come when the run is over, and mean something
- * else. Who is in the handler blocks the signal, too, and for a moment before and after. */
-static bool is_deaf_locked(struct frozen_m *look, int tid)
+/* No signal is sent to an M that blocks it: the signal would arrive when the run is over, and mean
+ * something else. An M in its handler blocks the signal too, and for a moment before and after. */
+static bool refuses_signal_locked(struct frozen_m *fm, int tid)
 {
         int  signo = w_sched.config.preempt_signal;
         bool never = w_sched.sigmask.bits[0] & W_SIG_BIT(signo);
 
         return never || !w_os_preempt_is_watched() ||
-               (!w_is_in_handler(w_load_acq(&look->m->handler_seq)) &&     /* [LF1] */
-                w_os_signal_is_blocked(tid, signo) != 0 && is_past(&look->blocked_at, BLOCKED_NS));
+               (!w_is_in_handler(w_load_acq(&fm->m->handler_seq)) &&     /* [LF1] */
+                w_os_signal_is_blocked(tid, signo) != 0 && is_past(&fm->blocked_at, BLOCKED_NS));
 }
 
-static bool takes_it_now(const struct frozen_m *look, int tid)
+static bool accepts_signal_now(const struct frozen_m *fm, int tid)
 {
-        return !w_is_in_handler(w_load_acq(&look->m->handler_seq)) &&      /* [LF1] */
+        return !w_is_in_handler(w_load_acq(&fm->m->handler_seq)) &&      /* [LF1] */
                w_os_signal_is_blocked(tid, w_sched.config.preempt_signal) == 0;
 }
 
-/* m.curg of one that is outside is what it was, if its mark still is; and what was seen is not its
- * handler's, if it has not been struck since. */
-static W_NO_SANITIZE void settle_waits(struct frozen_m *look, uint32_t where, uint32_t handler_seq,
-                                       const struct w_os_thread_state *sight)
+/* m.curg of an M in user code is unchanged if m.where is unchanged. The registers are not those of
+ * its handler if handler_seq is even and unchanged. */
+static W_NO_SANITIZE void settle_in_syscall(struct frozen_m *fm, uint32_t where,
+                                            uint32_t handler_seq,
+                                            const struct w_os_thread_state *state)
 {
-        struct g *gp = look->m->curg;
+        struct g *gp = fm->m->curg;
 
         if (w_is_in_handler(handler_seq) ||
-            w_load_acq(&look->m->handler_seq) != handler_seq ||   /* [LF1] */
-            w_load_acq(&look->m->where) != where)                   /* [MK1] */
-                return;         /* once more */
-        look->g = gp;
-        look->regs = (struct w_os_regs){ .pc = sight->pc, .sp = sight->sp };
-        settle_unless_frozen(look, W_SEEN_IN_SYSCALL);
+            w_load_acq(&fm->m->handler_seq) != handler_seq ||   /* [LF1] */
+            w_load_acq(&fm->m->where) != where)                   /* [MK1] */
+                return;         /* next round */
+        fm->g = gp;
+        fm->regs = (struct w_os_regs){ .pc = state->pc, .sp = state->sp };
+        settle_unless_frozen(fm, W_SEEN_IN_SYSCALL);
 }
 
-static void ask_locked(struct frozen_m *look, int tid)
+static void ask_locked(struct frozen_m *fm, int tid)
 {
-        if (!takes_it_now(look, tid))
+        if (!accepts_signal_now(fm, tid))
                 return;         /* later */
-        (void)is_past(&look->asked_at, 0);
-        (void)move(look->m, W_THAWED, W_FREEZING);
+        (void)is_past(&fm->asked_at, 0);
+        (void)move(fm->m, W_THAWED, W_FREEZING);
         W_WINDOW("freeze-asked");
         int rc = w_os_preempt_send(tid);
 
-        (void)rc;       /* it is sent again */
+        (void)rc;       /* sent again in the next round */
 }
 
-/* What it waits for in the kernel goes on after a signal, or no signal ends it: it was asked, and
- * is still there. */
-static bool is_to_be_asked(struct frozen_m *look, const struct w_os_thread_state *sight)
+/* True: the M computes, or waits in a system call that continues after a signal. False also for an
+ * M that was asked and is still in the kernel: no signal ends its wait. */
+static bool should_ask(struct frozen_m *fm, const struct w_os_thread_state *state)
 {
-        return sight->computes ||
-               (sight->goes_on && !(look->asked_at && is_past(&look->asked_at, STUCK_NS)));
+        return state->computes ||
+               (state->goes_on && !(fm->asked_at && is_past(&fm->asked_at, STUCK_NS)));
 }
 
-static void look_at_outside_locked(struct frozen_m *look, uint32_t where)
+static void check_in_user_locked(struct frozen_m *fm, uint32_t where)
 {
-        int               tid = (int)w_load_rlx(&look->m->tid);   /* guarded by the lock */
-        uint32_t          handler_seq = w_load_acq(&look->m->handler_seq);  /* [LF1] */
-        struct w_os_thread_state sight;
-        bool              seen = w_os_thread_state(tid, &sight) == 0;
-        bool              deaf = !w_sched.may_preempt || is_deaf_locked(look, tid);
+        int      tid = (int)w_load_rlx(&fm->m->tid);              /* guarded by the lock */
+        uint32_t handler_seq = w_load_acq(&fm->m->handler_seq);   /* [LF1] */
+        struct w_os_thread_state state;
+        bool     seen = w_os_thread_state(tid, &state) == 0;
+        bool     refuses = !w_sched.preempt.allowed || refuses_signal_locked(fm, tid);
 
-        if (seen && !deaf && is_to_be_asked(look, &sight))
-                ask_locked(look, tid);
-        else if (seen && !sight.computes)
-                settle_waits(look, where, handler_seq, &sight);
+        if (seen && !refuses && should_ask(fm, &state))
+                ask_locked(fm, tid);
+        else if (seen && !state.computes)
+                settle_in_syscall(fm, where, handler_seq, &state);
         else
-                settle_unless_frozen(look, W_SEEN_RUNNING);
+                settle_unless_frozen(fm, W_SEEN_RUNNING);
 }
 
-static void look_at_locked(struct frozen_m *look)
+static void check_locked(struct frozen_m *fm)
 {
-        struct m *mp = look->m;
+        struct m *mp = fm->m;
         uint32_t  freeze = w_load_acq(&mp->freeze);                 /* [FZ1] */
         uint32_t  where = w_load_acq(&mp->where);                   /* [MK1] */
 
         if (!mp->lost_p)
-                settle_unless_frozen(look, W_SEEN_EXITED);
+                settle_unless_frozen(fm, W_SEEN_EXITED);
         else if (freeze == W_FROZEN || move(mp, W_PREEMPTED, W_PREEMPTED_FROZEN))
-                settle(look, W_SEEN_FROZEN);
+                settle(fm, W_SEEN_FROZEN);
         else if (w_where_is_user(where))
-                look_at_outside_locked(look, where);
+                check_in_user_locked(fm, where);
 }
 
-/* True: everyone is settled. */
-static bool look_at_all(struct freeze *f)
+/* True: every M is settled. */
+static bool check_all(struct freeze *f)
 {
         bool all = true;
 
         w_lock(&w_sched.lock);
         for (uint32_t i = 0; i < f->n; i++) {
                 if (f->ms[i].how == W_SEEN_NOT_YET)
-                        look_at_locked(&f->ms[i]);
+                        check_locked(&f->ms[i]);
                 all = all && f->ms[i].how != W_SEEN_NOT_YET;
         }
         w_unlock(&w_sched.lock);
         return all;
 }
 
-static void give_up(struct freeze *f)
+static void settle_rest(struct freeze *f)
 {
         for (uint32_t i = 0; i < f->n; i++)
                 if (f->ms[i].how == W_SEEN_NOT_YET)
                         settle_unless_frozen(&f->ms[i], W_SEEN_RUNNING);
 }
 
-/* Whoever is to be looked at. Not the caller: it has its P. */
-static void fill_locked(struct freeze *f, uint32_t room)
+/* Every M without a P that runs a goroutine. Not the caller: it has its P. */
+static void collect_locked(struct freeze *f, uint32_t room)
 {
         W_LIST_EACH(n, &w_sched.all_m) {
                 struct m *mp = W_CONTAINER_OF(n, struct m, all_link);
@@ -257,7 +273,7 @@ static void fill_locked(struct freeze *f, uint32_t room)
         }
 }
 
-/* Memory first: nothing is to be had later. */
+/* Maps the memory first: later no memory is available. */
 static void set_up(struct freeze *f)
 {
         void *memory = NULL;
@@ -274,30 +290,30 @@ static void set_up(struct freeze *f)
                 return;
         f->ms = memory;
         w_lock(&w_sched.lock);
-        fill_locked(f, room);
+        collect_locked(f, room);
         w_unlock(&w_sched.lock);
 }
 
 void w_freeze_begin(struct freeze *f)
 {
-        W_ASSERT(w_lock_held(W_LOCK_stop) && w_load_rlx(&w_sched.stopping));    /* own word */
+        W_ASSERT(w_lock_held(W_LOCK_stop) && w_load_rlx(&w_sched.world.stopping));    /* own word */
         set_up(f);
         int64_t limit = w_os_now() + PATIENCE_NS, pause = FIRST_PAUSE_NS;
 
         for (;;) {
-                uint32_t n_answers = w_load_acq(&w_sched.n_answers);      /* [FZ3] */
+                uint32_t n_answers = w_load_acq(&w_sched.world.n_answers);      /* [FZ3] */
 
-                if (look_at_all(f))
+                if (check_all(f))
                         return;
                 int64_t now = w_os_now();
 
                 if (now >= limit)
                         break;
-                if (w_os_futex_wait(&w_sched.n_answers, n_answers, now + pause) == 0)
-                        continue;       /* they do answer: no reason to come more seldom */
+                if (w_os_futex_wait(&w_sched.world.n_answers, n_answers, now + pause) == 0)
+                        continue;       /* Ms answer: no reason to check less often */
                 pause = pause < LAST_PAUSE_NS ? 2 * pause : pause;
         }
-        give_up(f);
+        settle_rest(f);
 }
 
 void w_freeze_end(struct freeze *f)

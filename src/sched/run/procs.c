@@ -1,68 +1,80 @@
 /* sched/run/procs.c - more Ps or fewer while goroutines run, and how many threads there may be.
  *
- * Called by   user code; follow (the machine has changed); run (the first count).
- * Calls       world.c, p.c for the records, timers.c for the heaps.
- *
  * PROTOCOL resize
  *
- * Goal      between one goroutine and the next the number of Ps is another: nothing queued, no
- *           timer and no count is lost, and nobody touches memory that is gone.
- * Parties   resizer (the stopper of the world: a goroutine, or a thread without one); everyone who
- *           looks at Ps.
- * Words     n_procs: all_p[0 .. n_procs) are in use.  n_p >= n_procs: so many records were made.
- *           all_p[i], for i < n_p, never changes again; the others are DEAD: no M, nothing in their
- *           queues, heap empty and closed, no caches. Their counters count.  steal_order,
- *           runq.alone: say the same as n_procs.  follows: see sched/run/follow.c.
- * Resizer   1 stops the world: every P is in its hands, nobody looks for work, nobody fires
- *           more: 2 makes records, n_p [RZ1]   3 revives each: caches. No memory: those that were
- *           revived are buried, nothing has changed   4 opens their heaps
- *           fewer: 2 closes the heaps of those that go; their timers move to its own P, or to P 0.
- *           No memory: opens them again; it does not matter in which heap a timer is   3 is its own
- *           P one of them: takes P 0 instead   4 under sched.lock their queues go to the head of
- *           the global queue, `next` first, then parents, then the ring; who had one of them when
- *           it was taken does not get it back, and is held if it computes on (PROTOCOL preempt,
- *           sched/preempt/preempt.c)   5 returns the caches
- *           6 n_procs, steal_order, alone   7 starts the world: new ones are idle; wakes one
- * Readers   with a P, or under sched.lock, or the stopper: n_procs is exact. An M gets a P under
- *           sched.lock with the world running, or is given it back, by TK2 of PROTOCOL take; either
- *           way after 6. n_procs changes under sched.lock.
- *           without either: the monitor, threads that arm timers without a P, a looker's last look,
- *           counts. They go over all records that were made: who is DEAD has nothing to be found.
- * Edges     [RZ1] the record, all_p[i]   resizer: n_p store-release -> n_p load-acquire
- * Why no work is overlooked   a looker's last look may come while a queue is on its way: then its P
- *           was idle and is the resizer's. After the start P 0 or the resizer's own looks at the
- *           global queue in its turn, and step 7 wakes one to look if any other is idle.
- *           Work on a new P: who put it there is a submitter after 2, so a looker whose fence is
- *           later (ID1) sees n_p too.
- * Why no timer is overlooked   a thread without a P that chose the heap of a P that goes has its
- *           lock before the mover, and the timer moves; or after, and sees that it is closed.
- * Why the counts are right   births and ends of those who go stay in their records. PROTOCOL live
- *           reads n_p anew before the births: an end that was seen has its birth in one of these.
- * Why the monitor's notes need no care   `watch` is about one M at one place outside. It loses its
- *           P for good when that goes, and is at another place before it has one again. `asked`
- *           ends where it began: under lock `take`, which the stopper takes too unless all are
- *           idle, and then none is asked with success.
- * Rejected  freeing records (an M whose P was taken, a thief and the monitor remember them); a
- *           goroutine of weft's own that resizes for threads without one (it would count as one,
- *           may find no memory, and its caller would have to be told if the run ends first).
+ * Goal      Between one goroutine and the next the number of Ps changes. No queued goroutine, timer
+ *           or count is lost, and no thread touches memory that is gone.
+ * Parties   resizer (the stopper of the world: a goroutine, or a thread without one); readers
+ *           (every thread that reads Ps).
+ * Words     n_procs       all_p[0 .. n_procs) are in use; changes under sched.lock
+ *           n_p           >= n_procs: so many records exist. all_p[i] for i < n_p never changes
+ *                         again. The Ps from n_procs on are DEAD: no M, nothing in their queues,
+ *                         heap empty and closed, no caches. Their counters still count.
+ *           steal_order, runq.alone   agree with n_procs
+ *           follows       below, "Following the machine"
+ * Resizer   1. Stop the world: the resizer has every P, no M searches for work, no timer fires.
+ *           2. Add or remove Ps, as below.
+ *           3. Set n_procs, steal_order, alone.
+ *           4. Start the world: the new Ps are idle. Wake one M.
+ * Add Ps    1. Make records, then n_p [RZ1].
+ *           2. Revive each P: caches. No memory: bury the revived Ps again; nothing has changed.
+ *           3. Open their heaps.
+ * Remove Ps
+ *           1. Close the heaps of the Ps that go. Their timers move to the resizer's own P, or to
+ *              P 0. No memory: open the heaps again. It does not matter which heap has a timer.
+ *           2. The resizer's own P goes: take P 0 instead.
+ *           3. Under sched.lock move their queues to the head of the global queue: `next`, then
+ *              parents, then the ring. An M whose P was taken does not get a removed P back, and is
+ *              preempted if it computes on: PROTOCOL preempt (sched/preempt/preempt.c).
+ *           4. Return the caches.
+ * Readers   With a P, under sched.lock, or as the stopper: n_procs is exact. An M gets a P under
+ *           sched.lock with the world running, or its P is given back by TK2 of PROTOCOL take. Both
+ *           come after step 3 of the resizer.
+ *           Without any of these (the monitor, threads that arm timers without a P, the last scan
+ *           of a spinner, counts): read all records that exist. A DEAD P has nothing to find.
+ * Edges     [RZ1] the record, all_p[i]   resizer: n_p store-release -> reader: n_p load-acquire
+ * Why no work is missed   A spinner's last scan may come while a queue is being moved. Then its P
+ *           was idle and the resizer has it. After the start P 0, or the resizer's own P, takes
+ *           from the global queue in its turn; step 4 wakes an M to search if another P is idle.
+ *           Work on a new P: its submitter comes after Add 1, so a spinner whose fence is later
+ *           (ID1) sees n_p too.
+ * Why no timer is missed   A thread without a P that chose the heap of a P that goes has the lock
+ *           of the heap before the move, and the timer moves; or after it, and sees a closed heap.
+ * Why the counts are right   Births and ends that a removed P counted stay in its record. PROTOCOL
+ *           live reads n_p again before it sums the births: if it saw an end, one of these records
+ *           has the birth.
+ * Why the monitor's data need no care   A sample is about one M at one epoch in user code. The M
+ *           loses a P that goes for good, and is in another epoch before it has a P again. `asked`
+ *           begins and ends under lock `take`. The stopper takes that lock too, unless all Ps are
+ *           idle; then no request succeeds.
+ * Rejected  Freeing records (an M whose P was taken, a thief and the monitor remember them). A
+ *           goroutine of the runtime that resizes for threads without one (it would count as a
+ *           goroutine, may find no memory, and its caller would have to learn if the run ends
+ *           first).
  * Tests     flow/sched/run/test_procs.c, flow/sched/run/test_procs_follow.c, sim scenarios
  *           resize_*, mutants resize-*.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/run/procs.h"
+
 #include "base/assert.h"
 #include "base/window.h"
+#include "sched/monitor/sysmon.h"
 #include "sched/preempt/preempt.h"
+#include "sched/queue/globq.h"
+#include "sched/run/foreign.h"
+#include "sched/run/world.h"
 #include "sched/sched.h"
-
+#include "sched/switch.h"
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
 
 struct resize {
-        int  n;                 /* what is asked for */
-        bool follow;            /* and from now on what the machine has */
-        bool only_followed;     /* nothing is to be done if somebody has set a number */
+        int  n;                 /* the number of Ps requested */
+        bool follow;            /* follow the machine from now on */
+        bool only_followed;     /* do nothing if the program has set a number */
         int  old;               /* result */
 };
 
@@ -80,7 +92,7 @@ static void open_heaps(uint32_t first, uint32_t end)
                 w_timers_open(&w_sched.all_p[i]->timers);
 }
 
-/* Heaps are opened last: from then on they may have timers, which could not be lost any more. */
+/* Opens the heaps last: an open heap may have timers, and these must not be lost. */
 static int add_ps(uint32_t old, uint32_t n)
 {
         int rc = w_ps_make(n);
@@ -101,8 +113,8 @@ static int add_ps(uint32_t old, uint32_t n)
 
 /* ---- Fewer ----------------------------------------------------------------------------------- */
 
-/* The P that the timers of others go to; the resizer's own if that stays. */
-static struct p *heir(uint32_t n)
+/* The P that gets the timers of removed Ps: the resizer's own P if that stays, else P 0. */
+static struct p *receiver(uint32_t n)
 {
         struct p *own = w_p();
 
@@ -111,7 +123,7 @@ static struct p *heir(uint32_t n)
 
 static int close_heaps(uint32_t old, uint32_t n)
 {
-        struct timers *to = &heir(n)->timers;
+        struct timers *to = &receiver(n)->timers;
 
         for (uint32_t i = n; i < old; i++) {
                 if (w_timers_close(&w_sched.all_p[i]->timers, to) == 0)
@@ -122,8 +134,8 @@ static int close_heaps(uint32_t old, uint32_t n)
         return 0;
 }
 
-/* In the order in which its owner would have run them. */
-static void give_queue_locked(struct p *pp)
+/* Moves the queue of pp to the global queue, in the order in which its owner would have run it. */
+static void move_queue_locked(struct p *pp)
 {
         struct queue batch = { 0 };
         struct g    *gp = w_runq_pop_next(&pp->runq);
@@ -138,9 +150,9 @@ static void give_queue_locked(struct p *pp)
         w_globq_put_first_locked(&batch);
 }
 
-/* Who had pp goes on without. It was not asked, and no P leads the monitor to it any more: if it
- * computes for another slice its thread is to be held. */
-static void forget_last_owner_locked(struct p *pp)
+/* The M that had pp runs on without a P. It was not asked to stop, and no P leads the monitor to it
+ * any more. So its timer is armed: it is preempted if it computes for another slice. */
+static void drop_last_owner_locked(struct p *pp)
 {
         struct m *mp = pp->taken_from;
 
@@ -149,14 +161,14 @@ static void forget_last_owner_locked(struct p *pp)
                 w_preempt_arm_locked(mp, false);
 }
 
-/* The calling M goes on with another P, which is its own already: the world is stopped. */
+/* The calling M continues with pp. The world is stopped, so no other M has pp. */
 static void move_to(struct p *pp)
 {
         struct m *mp = w_m();
 
         (void)w_p_release(mp);
         w_p_acquire(mp, pp);
-        forget_last_owner_locked(pp);
+        drop_last_owner_locked(pp);
         w_store_rlx(&pp->status, P_STOPPED);                      /* own word */
 }
 
@@ -167,11 +179,11 @@ static int remove_ps(uint32_t old, uint32_t n)
         if (rc < 0)
                 return rc;
         w_lock(&w_sched.lock);
-        if (w_p() && w_p() != heir(n))
-                move_to(heir(n));
+        if (w_p() && w_p() != receiver(n))
+                move_to(receiver(n));
         for (uint32_t i = old; i-- > n;) {
-                forget_last_owner_locked(w_sched.all_p[i]);
-                give_queue_locked(w_sched.all_p[i]);
+                drop_last_owner_locked(w_sched.all_p[i]);
+                move_queue_locked(w_sched.all_p[i]);
                 W_ASSERT(w_p_has_no_work(w_sched.all_p[i]));
         }
         w_unlock(&w_sched.lock);
@@ -180,7 +192,7 @@ static int remove_ps(uint32_t old, uint32_t n)
         return 0;
 }
 
-/* ---- Either ---------------------------------------------------------------------------------- */
+/* ---- More or fewer --------------------------------------------------------------------------- */
 
 void w_procs_apply(uint32_t n)
 {
@@ -192,7 +204,7 @@ void w_procs_apply(uint32_t n)
         w_unlock(&w_sched.lock);
 }
 
-/* With the world stopped; on a large stack. */
+/* Context: the world is stopped; on a large stack. */
 static void resize(void *arg)
 {
         struct resize *r = arg;
@@ -229,13 +241,13 @@ int w_procs_set(int n)
         struct resize r = { .n = n == WEFT_PROCS_AUTO ? w_procs_found() : n,
                             .follow = n == WEFT_PROCS_AUTO };
 
-        /* Only a stopper changes either, so this is so at one moment at least. */
+        /* Only a stopper changes the two words, so both had these values at some moment. */
         if (!r.follow && !w_load_rlx(&w_sched.follows) && (uint32_t)n == w_n_procs())   /* hint */
                 return n;
         return resize_world(&r);
 }
 
-int w_procs_follow(int n)
+int w_procs_set_found(int n)
 {
         return resize_world(&(struct resize){ .n = n, .follow = true, .only_followed = true });
 }
@@ -256,16 +268,16 @@ W_EXPORT int weft_procs(int n)
         return old;
 }
 
-/* The old limit; 0 as n changes nothing. */
+/* Returns the old limit. n 0 changes nothing. */
 static int limit_threads_locked(int n)
 {
-        int old = (int)w_sched.max_threads;
+        int old = (int)w_sched.threads.max;
 
         if (n == 0)
                 return old;
         if ((uint32_t)n < w_sched.n_m)
                 return -EINVAL;
-        w_sched.max_threads = (uint32_t)n;
+        w_sched.threads.max = (uint32_t)n;
         return old;
 }
 
@@ -283,4 +295,44 @@ W_EXPORT int weft_max_threads(int n)
         W_LEAVE();
         w_foreign_exit();
         return old;
+}
+
+/* ---- Following the machine ------------------------------------------------------------------- */
+
+/* Two things may change while a program runs: the CPUs that its threads may use, and the CPU limits
+ * of its cgroup and of the cgroups around that. They are checked only if no number was set: neither
+ * by the code, nor by WEFT_PROCS, nor by weft_procs since.
+ *
+ * The monitor itself stops the world and changes the number. That needs no goroutine, so none is
+ * counted, and none remains if the run ends meanwhile. With every P idle the monitor sleeps, and
+ * checks when a P is used again. */
+enum { CHECK_EVERY_NS = 1000000000 };
+
+/* Reads the CPUs of the monitor's thread, because a program may bind its other threads to CPUs.
+ * Before the monitor exists: the CPUs of the caller, from which the monitor inherits. */
+int w_procs_found(void)
+{
+        int cpus = w_os_cpu_count(w_sysmon_tid()), quota = w_os_cpu_quota();
+
+        if (quota > 0 && quota < cpus)
+                cpus = quota;
+        return cpus < W_PROCS_MAX ? cpus : W_PROCS_MAX;
+}
+
+void w_procs_follow_begin(int64_t now)
+{
+        w_sched.sysmon.follow_at = now + CHECK_EVERY_NS;
+}
+
+/* Tries again in a second if there was no memory. */
+uint32_t w_procs_follow(int64_t now)
+{
+        if (W_LIKELY(now < w_sched.sysmon.follow_at))
+                return 0;
+        w_sched.sysmon.follow_at = now + CHECK_EVERY_NS;
+        if (!w_load_rlx(&w_sched.follows))                        /* hint: checked again */
+                return 0;
+        int n = w_procs_found();
+
+        return (uint32_t)n != w_n_procs() && w_procs_set_found(n) > 0;
 }

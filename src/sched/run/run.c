@@ -1,25 +1,47 @@
-/* sched/run/run.c - a run from its first line to its last: set up, goroutine 1, take down.
+/* sched/run/run.c - a run from its start to its end: set up, goroutine 1, take down.
  *
- * Called by   user code: weft_run, weft_run_with; embed.c, for a run in the background.
+ * Protocols   cites foreign (sched/run/foreign.c), world (sched/run/world.c).
  *
- * The calling thread is m0: goroutine 1 starts on it, and weft_run returns on it. What is set up is
- * taken down in reverse order, also when the start fails half-way.
+ * weft_run: the calling thread is m0. Goroutine 1 starts on it, and weft_run returns on it. What is
+ * set up is taken down in reverse order, also when the start fails half-way.
  *
- * Edges     [RN1] all that the last run left   its end: phase store-release -> the next one's
- *                 start: phase CAS-acquire
+ * weft_start: the run is in the background, and the calling thread stays a foreign thread. There is
+ * no m0 and no main goroutine. At first every P is idle and one thread sleeps. All calls come from
+ * foreign threads, and the stop does too. The id 1 goes to the goroutine that is started first, and
+ * means nothing.
+ *
+ * One stop: `stoppable` goes 0 -> 1 when the start is done. A stopper sets it 1 -> 0 by CAS; a
+ * second stopper loses the CAS and finds nothing to stop.
+ *
+ * Edges     [RN1] all that the last run left   its end: phase store-release -> the next start:
+ *                 phase CAS-acquire
+ *           [EM1] the run that was set up   start: stoppable store-release -> stop:
+ *                 stoppable CAS-acquire
  *
  * SPDX-License-Identifier: MIT
  */
-#include "base/assert.h"
-#include "sched/timer/lazytimer.h"
-#include "sched/run/fork.h"
-#include "sched/preempt/preempt.h"
-#include "sched/run/abandon.h"
-#include "sched/sched.h"
-#include "sched/monitor/sysmon.h"
-#include "sched/preempt/take.h"
-#include "sched/monitor/activity.h"
+#include "sched/run/run.h"
 
+#include "base/assert.h"
+#include "sched/idle.h"
+#include "sched/inspect/dump.h"
+#include "sched/local.h"
+#include "sched/monitor/activity.h"
+#include "sched/monitor/sysmon.h"
+#include "sched/preempt/preempt.h"
+#include "sched/preempt/take.h"
+#include "sched/run/abandon.h"
+#include "sched/run/config.h"
+#include "sched/run/foreign.h"
+#include "sched/run/fork.h"
+#include "sched/run/hooks.h"
+#include "sched/run/world.h"
+#include "sched/sched.h"
+#include "sched/schedule.h"
+#include "sched/spawn.h"
+#include "sched/switch.h"
+#include "sched/thread/thread.h"
+#include "sched/timer/lazytimer.h"
 #include "weft.h"
 
 #include <errno.h>      /* -Exxx */
@@ -27,8 +49,11 @@
 struct sched w_sched;
 w_atomic_u32 w_run_phase;
 
-/* A thread that its run has left behind does not hear that it ended: it never comes back. What the
- * flag says is seen to inside: who is outside counts as left behind, with all that it is doing. */
+static w_atomic_u32 stoppable;          /* a  [EM1] weft_start has begun a run */
+
+/* A thread that its run left behind is not told that the run has ended: it never returns from here.
+ * The flag of the M is handled in the runtime, because an M in user code counts as left behind
+ * whatever it does. */
 bool w_run_is_on_slow(void)
 {
         W_ENTER();
@@ -40,37 +65,38 @@ bool w_run_is_on_slow(void)
 
 static void reset(const struct run_config *config)
 {
-        w_sched = (struct sched){ .config = *config, .max_threads = (uint32_t)config->max_threads,
+        w_sched = (struct sched){ .config = *config,
                                   .follows = W_ATOMIC_INIT(config->procs_found),
-                                  .timekeeper_wakes_at = W_ATOMIC_INIT(W_FOREVER),
-                                  .blocked_next_at = W_FOREVER };
+                                  .threads.max = (uint32_t)config->max_threads,
+                                  .timekeeper.wakes_at = W_ATOMIC_INIT(W_FOREVER),
+                                  .sysmon.blocked_next_at = W_FOREVER };
         w_lock_init(&w_sched.lock, W_LOCK_sched);
-        w_lock_init(&w_sched.stop_lock, W_LOCK_stop);
+        w_lock_init(&w_sched.world.lock, W_LOCK_stop);
         w_lock_init(&w_sched.take_lock, W_LOCK_take);
         w_take_init();
         w_os_code_learn();
         w_list_init(&w_sched.all_m);
         w_list_init(&w_sched.idle_m);
         w_list_init(&w_sched.dedicated_m);
-        w_list_init(&w_sched.ended_m);
-        w_records_init(&w_sched.m_records, sizeof(struct m));
+        w_list_init(&w_sched.threads.ended);
+        w_records_init(&w_sched.threads.records, sizeof(struct m));
         w_os_signals_get(&w_sched.sigmask);
         w_g_init();
         w_lazytimers_init();
         w_ids_init();
 }
 
-/* Those of Ms stay if some of them do. */
+/* The records of Ms stay if a thread was left behind. */
 static void free_records(bool with_ms)
 {
         w_ids_destroy();
         w_lazytimers_destroy();
         w_g_destroy();
         if (with_ms)
-                w_records_destroy(&w_sched.m_records);
+                w_records_destroy(&w_sched.threads.records);
 }
 
-/* m0, which holds P 0; with the runtime in the background there is none. */
+/* Makes the calling thread m0, which holds P 0. */
 static int begin_m0(struct m **m0)
 {
         struct m *mp = w_m_adopt();
@@ -96,7 +122,7 @@ static int begin_m0(struct m **m0)
         return 0;
 }
 
-/* One thread beyond m0 exists from the start: see PROTOCOL threads (sched/thread/thread.c). */
+/* Starts one thread besides m0: see PROTOCOL threads (sched/thread/thread.c). */
 static int start_threads(struct m **m0)
 {
         int rc = m0 ? begin_m0(m0) : 0;
@@ -111,7 +137,9 @@ static int start_threads(struct m **m0)
         return rc;
 }
 
-int w_run_set_up(const struct run_config *config, struct m **m0)
+/* Sets the run up, and undoes all of it on failure. *m0 becomes the M of the calling thread. With
+ * m0 NULL the run is in the background. */
+static int set_up(const struct run_config *config, struct m **m0)
 {
         struct stack_config stacks = { .describe = w_g_describe };
 
@@ -186,18 +214,18 @@ static void call_hooks(void)
         }
 }
 
-static int take_down(struct m *m0)
+static void take_down(struct m *m0)
 {
         uint32_t n_left = w_abandon_await();
 
-        w_waitq_run_ended();
-        w_scopes_run_ended();
+        w_run_hooks.wait_run_ended();
+        w_run_hooks.scopes_run_ended();
         if (m0)
                 w_m_end(m0);
         w_stack_unwatch(&w_sched.stacks);
         w_preempt_stop();
         if (n_left)
-                w_say("%u thread%s did not come back within %d ms and %s left behind", n_left,
+                w_say("%u thread%s did not return to weft within %d ms and %s left behind", n_left,
                       n_left == 1 ? "" : "s", w_sched.config.shutdown_ms,
                       n_left == 1 ? "is" : "are");
         w_threads_join_ended();
@@ -207,36 +235,38 @@ static int take_down(struct m *m0)
         w_ps_free();
         w_stack_pool_destroy(&w_sched.stacks, W_STACK_ABANDON);
         free_records(n_left == 0);
-        return (int)n_left;
 }
 
-/* Goroutines run from here on. */
-void w_run_open(void)
+/* Opens the run to goroutines. */
+static void open_run(void)
 {
         w_fatal_set_dump(w_dump_fatal);
-        w_signals_run_begin();
+        w_run_hooks.signals_begin();
         w_store_rel(&w_run_phase, RUN_ON);                        /* [RN3] */
 }
 
-int w_run_close(struct m *m0)
+/* Closes the run, after w_world_end, when m0 runs no goroutine. */
+static void close_run(struct m *m0)
 {
         w_store_rlx(&w_run_phase, RUN_ENDING);                    /* guarded by RN2 */
-        w_signals_run_ending();
-        w_wait_shut_down();
+        w_run_hooks.signals_ending();
+        w_run_hooks.wait_shut_down();
         w_foreign_await();
         w_sysmon_stop();
         w_fatal_set_dump(NULL);
-        return take_down(m0);
+        take_down(m0);
 }
 
-/* A goroutine's thread has a run, or was left behind by one and does not come back from here. */
+/* The thread of a goroutine: it belongs to the run, or its run left it behind and it does not
+ * return from here. */
 static void enter_as_m(void)
 {
         W_ENTER();
         W_LEAVE();
 }
 
-bool w_run_claim(void)
+/* Claims the one run of the process. False: there is a run. */
+static bool claim(void)
 {
         uint32_t off = RUN_OFF;
 
@@ -249,31 +279,31 @@ bool w_run_claim(void)
         return w_cas_acqrel(&w_run_phase, &off, RUN_STARTING);    /* [RN1] */
 }
 
-void w_run_unclaim(void)
+static void unclaim(void)
 {
         w_store_rel(&w_run_phase, RUN_OFF);                       /* [RN1] */
 }
 
-/* ---- The run --------------------------------------------------------------------------------- */
+/* ---- A run under weft_run -------------------------------------------------------------------- */
 
 static int run(const struct run_config *config, void (*fn)(void *), void *arg)
 {
         struct m *m0 = NULL;
-        int       rc = w_run_set_up(config, &m0);
+        int       rc = set_up(config, &m0);
 
         if (rc < 0)
                 return rc;
         struct g *first = NULL;
         int64_t   id = w_spawn_main(fn, arg, &first);
 
-        w_run_open();
+        open_run();
         if (id < 0)
-                w_run_end();
+                w_world_end();
         else
                 w_execute(m0, first);
         w_schedule(m0);
-        rc = w_run_close(m0);
-        return id < 0 ? (int)id : rc;
+        close_run(m0);
+        return id < 0 ? (int)id : 0;
 }
 
 W_EXPORT int weft_run_with(const weft_config *cfg, void (*fn)(void *), void *arg)
@@ -282,17 +312,57 @@ W_EXPORT int weft_run_with(const weft_config *cfg, void (*fn)(void *), void *arg
 
         if (!fn)
                 return -EINVAL;
-        if (!w_run_claim())
+        if (!claim())
                 return -EBUSY;
         int rc = w_config_read(&config, cfg);
 
         if (rc == 0)
                 rc = run(&config, fn, arg);
-        w_run_unclaim();
+        unclaim();
         return rc;
 }
 
 W_EXPORT int weft_run(void (*fn)(void *), void *arg)
 {
         return weft_run_with(NULL, fn, arg);
+}
+
+/* ---- A run in the background ----------------------------------------------------------------- */
+
+W_EXPORT int weft_start(const weft_config *cfg)
+{
+        struct run_config config;
+
+        if (!claim())
+                return -EBUSY;
+        int rc = w_config_read(&config, cfg);
+
+        if (rc == 0)
+                rc = set_up(&config, NULL);
+        if (rc < 0) {
+                unclaim();
+                return rc;
+        }
+        open_run();
+        w_store_rel(&stoppable, 1);                               /* [EM1] */
+        return 0;
+}
+
+/* An M cannot wait for its own end. */
+W_EXPORT int weft_stop(void)
+{
+        uint32_t one = 1;
+
+        if (w_is_forked())              /* it would wait for threads of the parent */
+                w_fork_refuse();
+        if (w_m())
+                return -EBUSY;
+        if (!w_cas_acq(&stoppable, &one, 0))                      /* [EM1] */
+                return -ESHUTDOWN;
+        if (w_sched.config.check)       /* WEFT_DEBUG=check=1 */
+                (void)w_run_hooks.check();
+        w_world_end();
+        close_run(NULL);
+        unclaim();
+        return 0;
 }

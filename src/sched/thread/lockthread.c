@@ -1,48 +1,47 @@
-/* sched/thread/lockthread.c - a goroutine that is locked to its thread: it runs there and nowhere
- * else.
- *
- * Called by   user code (lock, unlock); switch (it leaves), ready (it is woken), schedule (found).
- * Protocols   owns lockthread; cites threads (sched/thread/thread.c), park (sched/switch.c), idle
- *             (sched/idle.c), take (sched/preempt/take.c), thread-request
- *             (sched/thread/template.c).
+/* sched/thread/lockthread.c - a goroutine that is locked to its thread runs there and nowhere else.
  *
  * PROTOCOL lockthread
  *
- * Goal      a locked goroutine runs on its M only; its M runs nothing else; while it waits others
- *           have the P; when it ends locked the thread ends with it. Who is not locked pays
- *           nothing.
+ * Goal      A locked goroutine runs on its M only, and its M runs nothing else. While the goroutine
+ *           waits, other Ms have the P. If it ends locked, the thread ends with it. Goroutines that
+ *           are not locked pay nothing.
  * Parties   goroutine G and its M; waker (makes G runnable); finder (an M that took G out of the
  *           global queue).
- * Words     g.locked, with the M and the depth in the cold part; m.locked_g; m.kept and
- *           W_ATTENTION_DEDICATED on the P that the M holds; m.next_p and m.next_g, orders, and
- *           dedicated_m, under sched.lock; the state WAITING_PINNED.
- * G leaves  the attention word sends it to g0, where another commit takes the place of the usual
- *           one: it waits as WAITING_PINNED, or goes to the global queue. So G never stands in the
- *           queue of a P, and who goes straight from one goroutine to the next never meets it.
- * M         on g0, under sched.lock: 1 orders are there already: hands its P off, goes on with them
- *           2 no orders: into dedicated_m, hands its P off, PROTOCOL take, and sleeps   3 woken
- *           with orders: runs next_g on next_p
- * Waker     finds WAITING_PINNED where w_ready expects WAITING. Under sched.lock: a P is idle: it
- *           and G are the M's orders; else G goes to the global queue, as a submission
- * Finder    under sched.lock: its P and G are the M's orders; goes to sleep, or takes another P
- * Orders    under sched.lock: next_p, next_g; the M is in dedicated_m: out of it, and woken. It is
- *           not: it is on its way there and will see them.
- * Why G is given once   whoever gives orders holds G: the waker made it runnable, the finder took
- *           it out of the queue. So there is nobody else, and no second order before G has run.
- * Why nobody sleeps on orders   the M enters dedicated_m under the lock under which orders are
- *                               given.
- * The end of the run wakes everyone in dedicated_m; afterwards no orders are given, and an M that
- * has
- *           some stops with its P instead of running G.
- * Stopping  orders are a P in transit: it stops when G next comes to g0, or is taken from it.
- * Taken     an M whose P was taken while G was outside goes on without, as any; if G queues itself
- *           for a P a finder gives it one.
- * The end of G   clears g.locked before the record is anybody else's, and the M is must_exit: it
- *                hands
- *           its P off and ends. m0 does not end; it sleeps until the run does, and no need is so
- *           great that it would run anything.
- * Rejected  a flag that every direct switch tests (one more load there); giving the M the idle P
- *           only by way of a looker, as Go does (a second thread switch).
+ * Words     g.locked, with the M and the depth in the cold part; m.locked_g; the state
+ *           WAITING_LOCKED; m.dedicated, and W_ATTENTION_DEDICATED on the P that the M holds; the
+ *           handoff m.next_p and m.next_g, and dedicated_m, under sched.lock.
+ * G leaves  The attention word sends G to g0, where another commit replaces the usual one. G waits
+ *           as WAITING_LOCKED, or goes to the global queue. So G is never in the queue of a P, and
+ *           a direct switch from one goroutine to the next never meets it.
+ * M         on g0, under sched.lock
+ *           1. There is a handoff already: hand its own P off, continue with the handoff.
+ *           2. No handoff: go into dedicated_m, hand the P off (PROTOCOL take,
+ *              sched/preempt/take.c), sleep.
+ *           3. Woken with a handoff: run next_g on next_p.
+ * Waker     finds WAITING_LOCKED where w_ready expects WAITING. Under sched.lock
+ *           1. A P is idle: hand that P and G to the M.
+ *           2. No P is idle: put G into the global queue, as a submission.
+ * Finder    1. Under sched.lock: hand its own P and G to the M.
+ *           2. Sleep, or take another P.
+ * Handoff   under sched.lock
+ *           1. Write next_p and next_g.
+ *           2. The M is in dedicated_m: take it out and wake it. It is not in there: it is on its
+ *              way and will see the handoff.
+ * Why G is handed off once   The giver of a handoff owns G: the waker made it runnable, the finder
+ *           took it out of the queue. There is no other owner, so there is no second handoff before
+ *           G has run.
+ * Why the M does not sleep on a handoff   It enters dedicated_m under the lock under which the
+ *           handoff is written.
+ * End of the run   wakes every M in dedicated_m. Afterwards no handoff is given, and an M that has
+ *           one stops with its P instead of running G.
+ * Stopping  A handoff is a P in transit: it stops when G next comes to g0, or is taken from G.
+ * Taken     An M whose P was taken while G was in user code goes on without it, as any M. If G
+ *           queues itself for a P, a finder gives it one.
+ * End of G  G clears g.locked before the record can become another goroutine's. The M is must_exit:
+ *           it hands its P off and ends. m0 does not end; it sleeps until the run ends, and runs
+ *           nothing even if no other thread is available.
+ * Rejected  A flag that every direct switch tests (one more load there). Giving the M the idle P
+ *           through a spinner, as Go does (a second thread switch).
  * Tests     flow/sched/thread/test_lock_thread.c, flow/sched/thread/test_lock_thread_end.c, sim
  *           scenarios pin_*, mutants pin-*.
  *
@@ -53,14 +52,17 @@
 #include "base/assert.h"
 #include "base/window.h"
 #include "sched/commit.h"
+#include "sched/idle.h"
+#include "sched/queue/globq.h"
 #include "sched/sched.h"
-
+#include "sched/schedule.h"
+#include "sched/switch.h"
 #include "weft.h"
 
-/* ---- Orders ---------------------------------------------------------------------------------- */
+/* ---- Handoff --------------------------------------------------------------------------------- */
 
-/* gp is the caller's. Releases sched.lock. */
-static void order_unlock(struct g *gp, struct p *pp)
+/* Hands pp and gp, which the caller owns, to the M that gp is locked to. Releases sched.lock. */
+static void hand_to_m_unlock(struct g *gp, struct p *pp)
 {
         struct m *mp = w_g_cold(gp)->locked_m;
         bool      asleep = !w_list_empty(&mp->idle_link);
@@ -79,17 +81,18 @@ static void order_unlock(struct g *gp, struct p *pp)
                 w_note_wake(&mp->note);
 }
 
-/* gp is locked, is RUNNABLE or waits, and is the caller's, who has still to wake somebody: it may
- * have gone to the global queue. State and queue change at one moment, as weft_check sees it. */
+/* gp is locked, is RUNNABLE or waits, and the caller owns it. gp may go to the global queue, so the
+ * caller must wake an M afterwards. weft_check sees state and queue change at one moment. */
 static void submit(struct g *gp)
 {
         w_lock(&w_sched.lock);
         if (w_lockthread_waits(gp))
                 w_g_move(gp, G_WAITING_LOCKED, G_RUNNABLE);
-        struct p *pp = w_load_rlx(&w_sched.stopping) ? NULL : w_idle_p_get_locked();  /* guarded */
+        bool      stopping = w_load_rlx(&w_sched.world.stopping);    /* guarded */
+        struct p *pp = stopping ? NULL : w_idle_p_get_locked();
 
         if (pp) {
-                order_unlock(gp, pp);
+                hand_to_m_unlock(gp, pp);
                 return;
         }
         w_globq_put_locked(gp);
@@ -125,23 +128,23 @@ bool w_lockthread_give(struct m *mp, struct g *gp)
         if (mp->locked_g == gp)
                 return false;
         w_lock(&w_sched.lock);
-        if (w_sched.ending) {           /* back: mp will stop with its P, or not find it again */
+        if (w_sched.world.ending) {     /* mp will stop with its P, or not find gp */
                 w_globq_put_locked(gp);
                 w_unlock(&w_sched.lock);
                 return true;
         }
         w_p_count(&mp->p->stats.handoffs, 1);
-        order_unlock(gp, w_p_release(mp));
+        hand_to_m_unlock(gp, w_p_release(mp));
         return true;
 }
 
-/* True if the run ends: gp will not run any more, and the M finds that out. */
+/* True: the run ends. gp will not run any more, and the M sees that when it searches. */
 static bool drop_at_end(struct g *gp)
 {
-        if (W_LIKELY(!w_load_rlx(&w_sched.stopping)))             /* hint: it stops later */
+        if (W_LIKELY(!w_load_rlx(&w_sched.world.stopping)))             /* hint: it stops later */
                 return false;
         w_lock(&w_sched.lock);
-        bool ending = w_sched.ending;
+        bool ending = w_sched.world.ending;
 
         if (ending)
                 w_globq_put_locked(gp);
@@ -154,12 +157,12 @@ struct g *w_lockthread_next(struct m *mp)
         struct g *gp = mp->next_g;
 
         mp->next_g = NULL;
-        return drop_at_end(gp) ? w_find(mp) : gp;
+        return drop_at_end(gp) ? w_schedule_find(mp) : gp;
 }
 
 /* ---- Leaving --------------------------------------------------------------------------------- */
 
-/* The one who gets the P of this M may find somebody else first, so others must look too. */
+/* The M that gets the P of this M may find another goroutine first, so other Ms must search too. */
 static void commit_yield(struct m *mp, const struct commit *c)
 {
         (void)mp;
@@ -180,7 +183,7 @@ static void commit_park(struct m *mp, const struct commit *c)
         }
         w_g_move(c->left, G_WAITING_LOCKED, G_RUNNABLE);
         w_become(mp, c->left);
-        mp->resume = c->left;           /* it has a P, so it goes on at once */
+        mp->resume = c->left;           /* mp has a P: the goroutine continues at once */
 }
 
 static void commit_exit(struct m *mp, const struct commit *c)
@@ -208,7 +211,7 @@ void w_lockthread_leave(struct m *mp)
 
 /* ---- Public ---------------------------------------------------------------------------------- */
 
-/* gp is the one that mp runs; NULL: no more. */
+/* Locks gp, which mp runs, to mp. NULL: ends the lock. */
 static void bind(struct m *mp, struct g *gp)
 {
         w_lock(&w_sched.lock);
@@ -220,11 +223,11 @@ static void bind(struct m *mp, struct g *gp)
                 w_p_set_dedicated(mp->p, mp->dedicated);
 }
 
-W_EXPORT void weft_lock_thread(void)
+W_EXPORT void weft_thread_lock(void)
 {
         struct g *gp = w_g();
 
-        W_CHECK(gp, "weft_lock_thread called outside a goroutine");
+        W_CHECK(gp, "weft_thread_lock called outside a goroutine");
         W_ENTER();
         struct g_cold *cold = w_g_cold(gp);
 
@@ -239,11 +242,11 @@ W_EXPORT void weft_lock_thread(void)
         W_LEAVE();
 }
 
-W_EXPORT void weft_unlock_thread(void)
+W_EXPORT void weft_thread_unlock(void)
 {
         struct g *gp = w_g();
 
-        W_CHECK(gp, "weft_unlock_thread called outside a goroutine");
+        W_CHECK(gp, "weft_thread_unlock called outside a goroutine");
         W_ENTER();
         W_CHECK(gp->locked, "goroutine %ld unlocks a thread that it has not locked",
                 (long)gp->id);

@@ -8,28 +8,29 @@
 
 #include "sched/m.h"
 
-/* The goroutine that is locked to mp leaves it for g0: what is to happen then, mp->commit, is done
- * as it must be for such a one. Context: the goroutine, its commit is set. */
+/* The goroutine that is locked to mp leaves it for g0: replaces mp->commit by the commit for locked
+ * goroutines. Context: the goroutine, its commit is set. */
 void w_lockthread_leave(struct m *mp);
 
-/* For an M that was woken with a goroutine to run; NULL: the M ends, without a P. */
+/* The goroutine that mp was woken to run; another one if the run ends. NULL: mp ends, without a
+ * P. */
 struct g *w_lockthread_next(struct m *mp);
 
-/* gp, which mp has found, is locked to a thread. False: to mp itself. True: its thread has mp's P
- * now, and runs it; mp looks for another P. */
+/* gp, which mp has found, is locked to a thread. False: to mp itself. True: gp's M has mp's P now
+ * and runs gp; mp needs another P. */
 W_MUST_CHECK bool w_lockthread_give(struct m *mp, struct g *gp);
 
-/* Waits, and is locked to its thread. Context: the one waker. */
+/* True: gp waits and is locked to its thread. Context: the only waker. */
 W_INLINE bool w_lockthread_waits(const struct g *gp)
 {
         return w_load_rlx(&gp->state) == G_WAITING_LOCKED;        /* own word: one mover */
 }
 
-/* If gp waits and is locked: makes it runnable, and true. Context: as w_ready. */
+/* If gp waits and is locked, makes it runnable and returns true. Context: as w_ready. */
 W_MUST_CHECK bool w_lockthread_ready(struct g *gp);
 
-/* Takes out of a batch of goroutines that run next those that are locked, and sees to them. Those
- * among them that still wait become runnable. Context: no runtime lock held. */
+/* Takes the locked goroutines out of a batch of goroutines that run next, and submits them. Locked
+ * goroutines that still wait become runnable. Context: no runtime lock held. */
 void w_lockthread_sort_out_slow(struct queue *batch);
 W_INLINE void w_lockthread_sort_out(struct queue *batch)
 {

@@ -1,54 +1,62 @@
-/* sched/thread/netpoll.c - who waits for descriptors, when, and how those that are woken go on.
+/* sched/thread/netpoll.c - which M waits for descriptors, when, and where woken goroutines run.
  *
- * Called by   find (looks), asleep (sleeps here), sysmon (watches); net/poll.c (opens it).
- * Calls       net/poll.c, which knows who waits for what.
- * Protocols   owns netpoll; cites timekeeper (sched/timer/timekeeper.c), idle (sched/idle.c), poll
- *             (net/poll.c), deadlock (sched/monitor/deadlock.c).
+ * net/poll.c knows which goroutine waits for which descriptor.
  *
  * PROTOCOL netpoll
  *
- * Goal      with a P idle, what happens on a descriptor is seen at once, or within 10 ms if the Ms
- *           that run compute; with none idle, about every 250 us, or every ms while somebody waits
- *           in the global queue, who came before: then who is woken lines up behind; nobody is told
- *           twice; a thread that is wanted for something else comes out.
+ * Goal      With a P idle, an event on a descriptor is seen at once, or within 10 ms if the Ms that
+ *           run compute. With no P idle it is seen about every 250 us, or every ms while goroutines
+ *           wait in the global queue. These came first, so woken goroutines queue behind them. An
+ *           event is reported to one thread only. An M that is needed elsewhere leaves the poller.
  * Parties   sleeper (an M without a P), poller (the sleeper that waits in the kernel for
- *           descriptors), caller (wants that M for something else), looker (an M with a P),
+ *           descriptors), kicker (needs that M for another duty), searcher (an M with a P),
  *           monitor.
- * Words     poller, n_kicked, m.called under sched.lock; polls: a hint that there is a poller;
- *           polled_at: when somebody looked last; the bell, which ends all waits while it rings.
- * Sleeper   under sched.lock: there is no poller, and an idle P: it is, from here on. It may be the
- *           timekeeper too, and waits until its time then; another M that keeps the time sleeps on
- *           its note.
- * Poller    1 waits in the kernel   2 claims those who waited, PROTOCOL poll   3 lock   4 still
- *           poller: nothing has come and it is not time: again from 1. Else the office is vacant;
- *           with somebody woken and an idle P it takes that (if it kept the time, the one with
- *           the first timer); unlock; wakes them, the first for itself; it has a P, and if it kept
- *           the time it is a teller of the first timer of the others, as in PROTOCOL timekeeper; or
- *           begins again as a sleeper
- *           5 not any more: unlock; sleeps on its note, which is or will be woken; lock;
- *           n_kicked - 1, and if that was the last: hushes the bell; unlock
- * Caller    1 lock: the office is vacant, m.called, n_kicked + 1; unlock   2 rings   3 wakes the
- *           note
- * Looker    no poller, and polled_at is old: polled_at := now (one wins); looks without waiting.
- *           Who has nothing to do looks only if that has paid lately: else it leaves its P and
- *           sleeps as the poller, at the price of one call of the kernel instead of two
- * Edges     [NP1] the poller   open: store-release -> whoever uses it: load-acquire
- * Why a ring is not lost   the bell is hushed by the last of those called, under the lock, after
- *           its note: all have been rung for before theirs. Who is called later rings after its
- *           step 1, which comes after the hush. Who is not called and hears the bell lets others
- *           have its CPU and waits again, which ends at once until those who are called have come:
- *           they are on their way.
- * Why somebody looks   with no P idle, those who have one do. Who lets its P idle for want of work
- *           sleeps as the poller if there is none. Whoever else lets a P idle (its
- *           owner has lost it, or keeps to one goroutine; the world starts) sees that there is no
- *           poller and wakes somebody, who looks and then sleeps; so does who opens the poller. Who
- *           leaves the office has a P or begins again.
- * Why only one   that what has happened is told to one thread; that the others can be woken for
- *           work by a futex, which costs half of what the bell does.
- * Rejected  the timekeeper and the poller are always one (it would have to be called for each
- *           earlier timer that a second M finds); a thread for this alone (every event would cost
- *           a switch of threads); waiting only while somebody waits for a descriptor (whoever
- *           begins to would have to see to it that somebody waits).
+ * Words     poller.m, n_kicked, m.kicked   under sched.lock
+ *           poller.polls                   a hint that there is a poller
+ *           polled_at                      when an M, or the monitor, last polled
+ *           the wakeup                     ends every wait in the kernel as long as it is set
+ * Sleeper   Under sched.lock: there is no poller and a P is idle: become the poller. The poller may
+ *           be the timekeeper too, and then waits no longer than until its time. A timekeeper that
+ *           is not the poller sleeps on its note.
+ * Poller    1. Wait in the kernel.
+ *           2. Claim the waiters of each event: PROTOCOL poll (net/poll.c).
+ *           3. Lock.
+ *           4. Not the poller any more: unlock, wake the claimed goroutines, go to 8.
+ *           5. No goroutine woken, and not the timekeeper's time: unlock, go to 1. If n_kicked > 0,
+ *              yield the CPU first: the wakeup is set for kicked Ms.
+ *           6. poller.m := NULL. If it was the timekeeper: resign from that too. With a goroutine
+ *              woken and a P idle: take that P; a timekeeper takes the P with the first timer.
+ *           7. Unlock; wake the goroutines, the first for this M. With a P, a former timekeeper
+ *              acts as a notifier of the first timer of the other Ps: PROTOCOL timekeeper
+ *              (sched/timer/timekeeper.c). Without a P, begin again as a sleeper. Done.
+ *           8. Sleep on the note, which is set or will be set.
+ *           9. Lock; n_kicked - 1; it is 0: clear the wakeup; unlock.
+ * Kicker    1. Lock; poller.m := NULL, m.kicked, n_kicked + 1; unlock.
+ *           2. Set the wakeup.
+ *           3. Wake the note.
+ * Searcher, monitor
+ *           1. There is no poller, and polled_at is old: CAS polled_at -> now; lost: done.
+ *           2. Poll without waiting.
+ *           A searcher that found no work polls only if that has paid lately. Otherwise it releases
+ *           its P and sleeps as the poller: that costs one system call instead of two.
+ * Edges     [NP1] the poller   open: store-release -> its users: load-acquire
+ * Why no wakeup is lost   The last kicked M clears the wakeup, under the lock and after its note.
+ *           The wakeup was set for each kicked M before its note was woken. A kicker that comes
+ *           later sets the wakeup after its step 1, which comes after the clearing. A poller that
+ *           was not kicked and sees the wakeup yields the CPU and waits again. Its wait ends at
+ *           once until the kicked Ms have come; they are on their way.
+ * Why an M polls   With no P idle, the Ms that hold Ps poll. An M that releases its P for lack of
+ *           work sleeps as the poller if there is none. A P may become idle in other ways: its M
+ *           has lost it, or is dedicated to one goroutine, or the world starts. The M that makes it
+ *           idle sees that there is no poller and wakes an M, which polls and then sleeps. The
+ *           thread that opens the poller does the same. A poller that stops has a P, or begins
+ *           again as a sleeper.
+ * Why only one poller   An event must be reported to one thread. And the other sleepers can be
+ *           woken for work by a futex, which costs half as much as the wakeup.
+ * Rejected  Timekeeper and poller always the same M (it would have to be kicked for each earlier
+ *           timer that a second M finds). A thread for this alone (every event would cost a switch
+ *           of threads). Waiting only while a goroutine waits for a descriptor (a goroutine that
+ *           begins to wait would have to make sure that an M waits).
  * Tests     flow/net/test_wait_fd.c, flow/net/test_pipe.c, sim scenarios poll_*, mutants netpoll-*.
  *
  * SPDX-License-Identifier: MIT
@@ -57,13 +65,18 @@
 
 #include "base/assert.h"
 #include "base/window.h"
-#include "sched/timer/timekeeper.h"
-#include "sched/thread/lockthread.h"
+#include "sched/idle.h"
+#include "sched/queue/queue.h"
+#include "sched/ready.h"
+#include "sched/run/hooks.h"
+#include "sched/run/run.h"
 #include "sched/sched.h"
+#include "sched/thread/lockthread.h"
+#include "sched/timer/timekeeper.h"
 
 enum {
         EVENTS_AT_ONCE = 128,
-        WATCH_NS = 1000000,             /* the monitor looks unless somebody just has */
+        WATCH_NS = 1000000,             /* the monitor polls unless there was a poll since */
 };
 
 static struct {
@@ -72,9 +85,9 @@ static struct {
         w_atomic_u32       open;        /* a  [NP1] */
         w_atomic_u32       n_waits;     /* a  hint */
         w_atomic_u64       polled_at;   /* a  hint */
-        w_atomic_u32       looks_pay;   /* a  hint: news comes in numbers, or while others run */
+        w_atomic_u32       poll_pays;   /* a  hint: events come in numbers, or while Ms run */
         struct run_end     at_end;
-        struct wake_source     outside;
+        struct wake_source source;      /* for the detection of deadlocks */
 } netpoll = { .lock = W_LOCK_INIT(netpoll) };
 
 /* ---- Begin and end --------------------------------------------------------------------------- */
@@ -86,29 +99,29 @@ static bool is_open(void)
 
 bool w_netpoll_is_waited_for(void)
 {
-        return w_load_rlx(&netpoll.n_waits) != 0;                 /* hint: it looks again */
+        return w_load_rlx(&netpoll.n_waits) != 0;                 /* hint: it reads again */
 }
 
-/* When the last thread of the run is gone. */
-static void close_it(void)
+/* Runs when the last thread of the run is gone. */
+static void close_poller(void)
 {
         w_os_poller_close(&netpoll.os);
-        w_store_rlx(&netpoll.open, 0);                            /* own word: nobody is left */
-        w_store_rlx(&netpoll.n_waits, 0);                         /* own word likewise */
+        w_store_rlx(&netpoll.open, 0);                            /* own word: no thread is left */
+        w_store_rlx(&netpoll.n_waits, 0);                         /* own word */
 }
 
-/* Every word is set before anybody can find it. */
+/* Sets every word before another thread can see that the poller is open. */
 static int open_locked(void)
 {
         int rc = w_os_poller_open(&netpoll.os);
 
         if (rc < 0)
                 return rc;
-        netpoll.at_end.free = close_it;
-        netpoll.outside.may_wake = w_netpoll_is_waited_for;
+        netpoll.at_end.free = close_poller;
+        netpoll.source.may_wake = w_netpoll_is_waited_for;
         w_store_rlx(&netpoll.polled_at, 0);                       /* own word: not open */
         w_run_at_end(&netpoll.at_end);
-        w_deadlock_except(&netpoll.outside);
+        w_deadlock_except(&netpoll.source);
         w_store_rel(&netpoll.open, 1);                            /* [NP1] */
         return 0;
 }
@@ -144,25 +157,26 @@ void w_netpoll_wait_ends(void)
         W_CHECK(before > 0, "negative number of waits for descriptors");
 }
 
-/* ---- The office ------------------------------------------------------------------------------ */
+/* ---- The M in the poller --------------------------------------------------------------------- */
 
 static void set_poller_locked(struct m *mp)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
-        w_sched.poller = mp;
-        w_store_rlx(&w_sched.polls, mp != NULL);                  /* guarded by the lock */
+        w_sched.poller.m = mp;
+        w_store_rlx(&w_sched.poller.polls, mp != NULL);                  /* guarded by the lock */
 }
 
-static bool somebody_polls(void)
+static bool has_poller(void)
 {
-        return w_load_rlx(&w_sched.polls);                        /* hint */
+        return w_load_rlx(&w_sched.poller.polls);                        /* hint */
 }
 
-/* With every P busy each event would cost a switch of threads, for those who look anyway. While the
- * world is stopped no P is idle, and threads sleep where its start finds them. */
+/* If every P is busy, a poller would cost a switch of threads for each event, and the Ms that hold
+ * the Ps poll anyway. While the world is stopped no P is idle; Ms then sleep in a list, where the
+ * start of the world finds them. */
 void w_netpoll_begin_locked(struct m *mp)
 {
-        if (w_sched.poller || !is_open() || w_load_rlx(&w_sched.n_idle_p) == 0)   /* guarded */
+        if (w_sched.poller.m || !is_open() || w_load_rlx(&w_sched.n_idle_p) == 0)   /* guarded */
                 return;
         mp->polls = true;
         set_poller_locked(mp);
@@ -170,49 +184,47 @@ void w_netpoll_begin_locked(struct m *mp)
 
 void w_netpoll_kick_locked(struct m *mp)
 {
-        W_ASSERT(w_sched.poller == mp && !mp->kicked);
+        W_ASSERT(w_sched.poller.m == mp && !mp->kicked);
         set_poller_locked(NULL);
         mp->kicked = true;
-        w_sched.n_kicked++;
+        w_sched.poller.n_kicked++;
 }
 
 struct m *w_netpoll_take_locked(void)
 {
-        struct m *mp = w_sched.poller;
+        struct m *mp = w_sched.poller.m;
 
         if (!mp)
                 return NULL;
-        if (w_sched.timekeeper == mp)
+        if (w_sched.timekeeper.m == mp)
                 return w_timekeeper_take_locked();
         w_netpoll_kick_locked(mp);
         return mp;
 }
 
-void w_m_wake(struct m *mp)
+void w_netpoll_wake(void)
 {
-        if (mp->kicked)
-                w_os_poller_wake(&netpoll.os);
-        W_WINDOW("netpoll-rung");
-        w_note_wake(&mp->note);
+        w_os_poller_wake(&netpoll.os);
 }
 
 void w_netpoll_notify(void)
 {
-        if (is_open() && !somebody_polls())
+        if (is_open() && !has_poller())
                 w_wake_one();
 }
 
-/* ---- Those that are woken -------------------------------------------------------------------- */
+/* ---- Woken goroutines ------------------------------------------------------------------------ */
 
-/* One that nobody stands before goes on right away, on this P: no submission. */
-static bool go_on_with(struct p *pp, struct queue *woken)
+/* A single woken goroutine with no goroutine queued before it runs next on this P. That is no
+ * submission: no other M is woken. False: this is not the case. */
+static bool put_single_next(struct p *pp, struct queue *woken)
 {
         if (woken->n != 1 || !w_p_has_no_work(pp) || pp->tick % W_GLOBAL_EVERY == 0)
                 return false;
         struct g *gp = W_CONTAINER_OF(woken->head, struct g, link);
 
         if (!w_g_try_move(gp, G_WAITING, G_RUNNABLE))
-                return false;           /* it is locked to a thread */
+                return false;           /* gp is locked to a thread */
         (void)w_queue_pop(woken);
         w_ready_time(pp, gp);
         w_queue_put_next(pp, gp);
@@ -221,7 +233,7 @@ static bool go_on_with(struct p *pp, struct queue *woken)
 
 static void publish(struct p *pp, struct queue *woken)
 {
-        if (!pp || !go_on_with(pp, woken))
+        if (!pp || !put_single_next(pp, woken))
                 w_ready_many(woken);
 }
 
@@ -232,31 +244,31 @@ static void wait_until(int64_t at, struct queue *woken)
 
         W_WINDOW("netpoll-told");
         if (n > 0)
-                w_poll_deliver(events, n, woken);
+                w_run_hooks.poll_deliver(events, n, woken);
 }
 
-static void looks_pay(bool do_they)
+static void set_poll_pays(bool pays)
 {
-        if (w_load_rlx(&netpoll.looks_pay) != do_they)            /* hint */
-                w_store_rlx(&netpoll.looks_pay, do_they);         /* hint */
+        if (w_load_rlx(&netpoll.poll_pays) != pays)               /* hint */
+                w_store_rlx(&netpoll.poll_pays, pays);            /* hint */
 }
 
 /* ---- Sleeping -------------------------------------------------------------------------------- */
 
-/* Its time has come, if it has one: it is the timekeeper no more, or has long been relieved. True:
- * it has nothing to do but wait. */
-static bool goes_on_locked(struct m *mp, bool some_woken)
+/* True: the poller waits again. If its time as the timekeeper has come, it stops, unless another M
+ * has relieved it as the timekeeper. */
+static bool waits_again_locked(struct m *mp, bool some_woken)
 {
         if (mp->timekeeper_at <= w_os_now()) {
-                if (w_sched.timekeeper == mp)
+                if (w_sched.timekeeper.m == mp)
                         return false;
                 mp->timekeeper_at = W_FOREVER;
         }
         return !some_woken;
 }
 
-/* The timers of its own P it will see. */
-static int64_t first_of_others(const struct p *mine)
+/* The first timer of all Ps but `mine`. The M will see the timers of its own P. */
+static int64_t first_timer_of_others(const struct p *mine)
 {
         int64_t first = W_FOREVER;
 
@@ -269,40 +281,41 @@ static int64_t first_of_others(const struct p *mine)
         return first;
 }
 
-/* The office is vacant; an idle P, if there is need of one. With that it does not begin again as a
- * sleeper: for *first, if there is a timer, somebody else has to keep the time. */
+/* From here on there is no poller. Returns an idle P if mp has woken goroutines; or NULL. With a P,
+ * mp does not begin again as a sleeper. If mp was the timekeeper, *first is then the timer for
+ * which another M must keep the time. */
 static struct p *resign_locked(struct m *mp, bool some_woken, int64_t *first)
 {
-        bool kept_time = w_sched.timekeeper == mp;
+        bool kept_time = w_sched.timekeeper.m == mp;
 
         set_poller_locked(NULL);
         if (kept_time)
                 w_timekeeper_resign_locked();
         w_store_rlx(&netpoll.polled_at, (uint64_t)w_os_now());    /* hint */
-        if (!some_woken || w_load_rlx(&w_sched.stopping))         /* guarded by the lock */
+        if (!some_woken || w_load_rlx(&w_sched.world.stopping))         /* guarded by the lock */
                 return NULL;
         struct p *pp = kept_time ? w_idle_p_get_timed_locked() : w_idle_p_get_locked();
 
         if (pp && kept_time) {
                 w_fence_full();                                   /* [TM2] */
-                *first = first_of_others(pp);
+                *first = first_timer_of_others(pp);
         }
         return pp;
 }
 
-/* Somebody has taken it out of the office, and wakes it. */
-static void come_out(struct m *mp)
+/* Waits for the M that kicked mp out of the poller. */
+static void finish_kick(struct m *mp)
 {
         w_note_sleep(&mp->note);
         w_note_clear(&mp->note);
         w_lock(&w_sched.lock);
         mp->kicked = false;
-        if (--w_sched.n_kicked == 0)
+        if (--w_sched.poller.n_kicked == 0)
                 w_os_poller_wake_clear(&netpoll.os);
         w_unlock(&w_sched.lock);
 }
 
-/* True: it is the poller, and goes on. */
+/* True: mp is still the poller and waits again. */
 static bool sleep_once(struct m *mp)
 {
         struct queue woken = { 0 };
@@ -310,24 +323,24 @@ static bool sleep_once(struct m *mp)
 
         wait_until(mp->timekeeper_at, &woken);
         if (woken.n > 1)
-                looks_pay(true);
+                set_poll_pays(true);
         w_lock(&w_sched.lock);
-        bool      kicked = w_sched.poller != mp;
-        bool      goes_on = !kicked && goes_on_locked(mp, woken.n != 0);
-        struct p *pp = kicked || goes_on ? NULL : resign_locked(mp, woken.n != 0, &first);
-        bool      hears_others = goes_on && w_sched.n_kicked != 0;
+        bool      kicked = w_sched.poller.m != mp;
+        bool      again = !kicked && waits_again_locked(mp, woken.n != 0);
+        struct p *pp = kicked || again ? NULL : resign_locked(mp, woken.n != 0, &first);
+        bool      for_others = again && w_sched.poller.n_kicked != 0;
 
         w_unlock(&w_sched.lock);
-        if (hears_others)
-                w_os_yield();           /* to those that the bell rings for */
+        if (for_others)
+                w_os_yield();           /* to the kicked Ms: the wakeup is set for them */
         if (pp)
                 w_p_acquire(mp, pp);
         publish(pp, &woken);
         if (first != W_FOREVER)
                 w_timekeeper_notify(first);
         if (kicked)
-                come_out(mp);
-        return goes_on;
+                finish_kick(mp);
+        return again;
 }
 
 void w_netpoll_sleep(struct m *mp)
@@ -338,12 +351,13 @@ void w_netpoll_sleep(struct m *mp)
         mp->polls = false;
 }
 
-/* ---- Looking --------------------------------------------------------------------------------- */
+/* ---- Polling without waiting ----------------------------------------------------------------- */
 
-/* Nobody waits in the poller, and it is time; one of those who find that is to look. */
-static bool is_to_look(int64_t now, int64_t every)
+/* True: no M waits in the poller, the last poll is `every` ns ago, and the caller is the thread
+ * that must poll now. */
+static bool wins_poll(int64_t now, int64_t every)
 {
-        if (W_LIKELY(w_load_rlx(&netpoll.n_waits) == 0) || somebody_polls() ||    /* hint */
+        if (W_LIKELY(w_load_rlx(&netpoll.n_waits) == 0) || has_poller() ||    /* hint */
             !is_open())
                 return false;
         uint64_t last = w_load_rlx(&netpoll.polled_at);           /* hint */
@@ -356,7 +370,7 @@ void w_netpoll_poll(struct m *mp, int64_t every, bool behind)
 {
         struct queue woken = { 0 };
 
-        if (W_LIKELY(!is_to_look(mp->p->now, every)))
+        if (W_LIKELY(!wins_poll(mp->p->now, every)))
                 return;
         wait_until(0, &woken);
         if (behind)
@@ -369,10 +383,10 @@ void w_netpoll_poll_idle(struct m *mp)
 {
         struct queue woken = { 0 };
 
-        if (!w_load_rlx(&netpoll.looks_pay) || !is_to_look(mp->p->now, 0))      /* hint */
+        if (!w_load_rlx(&netpoll.poll_pays) || !wins_poll(mp->p->now, 0))      /* hint */
                 return;
         wait_until(0, &woken);
-        looks_pay(woken.n != 0);
+        set_poll_pays(woken.n != 0);
         publish(mp->p, &woken);
 }
 
@@ -380,7 +394,7 @@ void w_netpoll_check(int64_t now)
 {
         struct queue woken = { 0 };
 
-        if (!is_to_look(now, WATCH_NS))
+        if (!wins_poll(now, WATCH_NS))
                 return;
         wait_until(0, &woken);
         w_ready_many(&woken);

@@ -1,27 +1,33 @@
 /* sched/thread/sleep.c - step 9: an M without a P sleeps until it is given one, or ends.
  *
- * Called by   idle, stop and schedule (an M has no P), sysmon (a thread is owed).
- * Protocols   cites threads (sched/thread/thread.c), timekeeper (sched/timer/timekeeper.c), take
- *             (sched/preempt/take.c), deadlock (sched/monitor/deadlock.c).
+ * See PROTOCOL threads (sched/thread/thread.c), PROTOCOL timekeeper (sched/timer/timekeeper.c),
+ * PROTOCOL netpoll (sched/thread/netpoll.c), PROTOCOL take (sched/preempt/take.c), PROTOCOL
+ * deadlock (sched/monitor/deadlock.c).
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/thread/sleep.h"
+
 #include "base/assert.h"
-#include "sched/timer/timekeeper.h"
-#include "sched/thread/netpoll.h"
-#include "sched/sched.h"
+#include "sched/idle.h"
+#include "sched/live.h"
 #include "sched/preempt/take.h"
+#include "sched/sched.h"
+#include "sched/thread/netpoll.h"
+#include "sched/thread/thread.h"
+#include "sched/timer/timekeeper.h"
 
 enum { RETRY_MIN_NS = 1000000, RETRY_MAX_NS = 1000000000 };
 
 /* ---- Sleeping -------------------------------------------------------------------------------- */
 
-/* True if mp was still unemployed and is now on its way out. */
+/* True: mp was still in the idle list, and there are more Ms than needed. It is out of the list and
+ * must end. */
 static bool may_end(struct m *mp)
 {
         w_lock(&w_sched.lock);
-        bool unemployed = !w_list_empty(&mp->idle_link);
-        bool ends = unemployed && !mp->dedicated && w_threads_available_locked() > w_n_procs();
+        bool in_list = !w_list_empty(&mp->idle_link);
+        bool ends = in_list && !mp->dedicated && w_threads_available_locked() > w_n_procs();
 
         if (ends) {
                 w_list_unlink(&mp->idle_link);
@@ -33,7 +39,7 @@ static bool may_end(struct m *mp)
         return ends;
 }
 
-/* One stretch of sleep: true if somebody has woken mp, whose note is clear again. */
+/* Sleeps once. True: another thread has woken mp, and the note is clear again. */
 static bool sleep_once(struct m *mp, int64_t until)
 {
         if (!w_note_sleep_until(&mp->note, until))
@@ -42,11 +48,11 @@ static bool sleep_once(struct m *mp, int64_t until)
         return true;
 }
 
-/* False: mp is to end. True: there are orders, or mp was the timekeeper or in the poller and begins
- * again, or has a P already. */
+/* False: mp must end. True: mp has a handoff, or holds a P already, or was an event waiter and must
+ * begin again as a sleeper. */
 static bool sleep_until_handoff(struct m *mp)
 {
-        int64_t patience = (int64_t)w_sched.config.idle_ms * 1000000;
+        int64_t idle_ns = (int64_t)w_sched.config.idle_ms * 1000000;
 
         if (mp->polls) {
                 w_netpoll_sleep(mp);
@@ -54,16 +60,16 @@ static bool sleep_until_handoff(struct m *mp)
         }
         for (;;) {
                 bool    stays = mp->is_main || mp->locked_g;
-                int64_t limit = stays ? W_FOREVER : w_os_now() + patience;
-                bool    keeps = mp->timekeeper_at < limit;
+                int64_t limit = stays ? W_FOREVER : w_os_now() + idle_ns;
+                bool    keeps_time = mp->timekeeper_at < limit;
 
-                if (sleep_once(mp, keeps ? mp->timekeeper_at : limit))
+                if (sleep_once(mp, keeps_time ? mp->timekeeper_at : limit))
                         return true;
-                if (!keeps && may_end(mp))
+                if (!keeps_time && may_end(mp))
                         return false;
-                if (keeps && w_timekeeper_time_up(mp))
+                if (keeps_time && w_timekeeper_time_up(mp))
                         return true;
-                if (keeps)
+                if (keeps_time)
                         mp->timekeeper_at = W_FOREVER;
         }
 }
@@ -87,7 +93,8 @@ void w_thread_enlist_locked(struct m *mp)
         }
 }
 
-/* For an M in the idle list or the timekeeper, or with orders on their way. False: it is to end. */
+/* Context: an M in a list, an event waiter, or an M with a handoff on its way. False: mp must
+ * end. */
 static bool await_handoff(struct m *mp)
 {
         if (!sleep_until_handoff(mp) || mp->must_end)
@@ -96,31 +103,32 @@ static bool await_handoff(struct m *mp)
         return true;
 }
 
-/* An idle P, if a thread could not be created for one that had work to do. */
+/* Takes an idle P if the creation of a thread for a P is pending; or NULL. */
 static struct p *pop_pending_locked(void)
 {
-        if (!w_load_rlx(&w_sched.thread_pending) || w_load_rlx(&w_sched.stopping))   /* guarded */
+        if (!w_load_rlx(&w_sched.threads.pending) ||              /* guarded by the lock */
+            w_load_rlx(&w_sched.world.stopping))                  /* guarded by the lock */
                 return NULL;
-        w_store_rlx(&w_sched.thread_pending, 0);                     /* guarded by the lock */
+        w_store_rlx(&w_sched.threads.pending, 0);                     /* guarded by the lock */
         return w_idle_p_get_locked();
 }
 
-/* Work may wait only as long as every existing thread has some: whoever goes to sleep looks first.
- * With all of them blocked nobody does, so the monitor tries again, at growing intervals. */
+/* A pending P may wait only while every existing M has work: an M reads `pending` before it sleeps.
+ * If all Ms are blocked, none of them does. So the monitor tries again, at growing intervals. */
 uint32_t w_thread_retry_pending(int64_t now)
 {
-        if (W_LIKELY(!w_load_rlx(&w_sched.thread_pending))) {        /* hint: it comes again */
-                w_sched.retry_pause = 0;
+        if (W_LIKELY(!w_load_rlx(&w_sched.threads.pending))) {        /* hint: next round */
+                w_sched.sysmon.retry_pause = 0;
                 return 0;
         }
-        bool asked = w_load_rlx(&w_sched.thread_pending) == W_PENDING_ASKED;            /* hint */
+        bool asked = w_load_rlx(&w_sched.threads.pending) == W_PENDING_ASKED;            /* hint */
 
-        if (!asked && now < w_sched.retry_at)
+        if (!asked && now < w_sched.sysmon.retry_at)
                 return 0;
-        w_sched.retry_pause = w_sched.retry_pause ? 2 * w_sched.retry_pause : RETRY_MIN_NS;
-        if (w_sched.retry_pause > RETRY_MAX_NS)
-                w_sched.retry_pause = RETRY_MAX_NS;
-        w_sched.retry_at = now + w_sched.retry_pause;
+        int64_t pause = w_sched.sysmon.retry_pause ? 2 * w_sched.sysmon.retry_pause : RETRY_MIN_NS;
+
+        w_sched.sysmon.retry_pause = pause < RETRY_MAX_NS ? pause : RETRY_MAX_NS;
+        w_sched.sysmon.retry_at = now + w_sched.sysmon.retry_pause;
         w_lock(&w_sched.lock);
         struct p *pp = pop_pending_locked();
 
@@ -132,16 +140,16 @@ uint32_t w_thread_retry_pending(int64_t now)
         return pp != NULL;
 }
 
-/* One that is kept looks for no work. m0 does, but only where no other thread is to be had. */
+/* A tainted M does not search for work. m0 does, but only if no other thread is available. */
 static bool may_help_locked(const struct m *mp)
 {
         return !w_m_is_tainted(mp) &&
                !(mp->is_main &&
-                 w_load_rlx(&w_sched.thread_pending) == W_PENDING_ASKED);      /* guarded */
+                 w_load_rlx(&w_sched.threads.pending) == W_PENDING_ASKED);      /* guarded */
 }
 
-/* A thread could not be created for a P with work to do, and this one is about to sleep: it looks
- * for that work instead. Unlocks if so. */
+/* If the creation of a thread for a P is pending, mp, which is about to sleep, takes a P and
+ * searches for work instead. True: it did, and sched.lock is released. */
 static bool take_pending_locked(struct m *mp)
 {
         struct p *pp = may_help_locked(mp) ? pop_pending_locked() : NULL;
@@ -161,11 +169,11 @@ bool w_thread_sleep_unlock(struct m *mp)
         w_m_clear_lost_p_locked(mp);
         mp->timekeeper_at = W_FOREVER;
         for (;;) {
-                if (mp->next_p)         /* the goroutine that is locked to it runs again already */
+                if (mp->next_p)         /* its locked goroutine is runnable again already */
                         break;
-                if (!w_sched.ending && take_pending_locked(mp))
+                if (!w_sched.world.ending && take_pending_locked(mp))
                         return true;
-                if (w_sched.ending || (!mp->dedicated && w_timekeeper_begin_locked(mp)))
+                if (w_sched.world.ending || (!mp->dedicated && w_timekeeper_begin_locked(mp)))
                         break;
                 if (!mp->dedicated)
                         w_netpoll_begin_locked(mp);
@@ -189,18 +197,18 @@ bool w_thread_sleep_enlisted(struct m *mp)
         return await_handoff(mp) && (mp->p || w_thread_sleep(mp));
 }
 
-/* ---- Those that are not for everyone --------------------------------------------------------- */
+/* ---- Dedicated Ms ---------------------------------------------------------------------------- */
 
-/* m0, in need, goes on as one of many as long as no other thread is to be had; anyone goes on that
- * has taken its orders. */
-static bool goes_on_locked(const struct m *mp)
+/* True: mp keeps its P. An M with a locked goroutine keeps it if it has taken its handoff. m0 keeps
+ * it if it serves all goroutines and no other M is idle. */
+static bool keeps_p_locked(const struct m *mp)
 {
         if (w_m_is_tainted(mp))
                 return mp->next_g && !mp->next_p;
         return mp->spinning || (!mp->dedicated && w_sched.n_idle_m == 0);
 }
 
-/* What becomes of mp without a P; true: it waits in its list. */
+/* mp has no P any more: it ends, or takes its handoff, or sleeps. True: it is in its list. */
 static bool withdraw_locked(struct m *mp)
 {
         if (mp->must_exit && !mp->is_main) {
@@ -209,18 +217,19 @@ static bool withdraw_locked(struct m *mp)
                 mp->leaves = true;
                 return false;
         }
-        if (w_sched.ending || mp->next_p)
+        if (w_sched.world.ending || mp->next_p)
                 return false;
         mp->timekeeper_at = W_FOREVER;
         w_thread_enlist_locked(mp);
         return true;
 }
 
-/* In its list before the P goes on: where no other thread is to be had, it is m0's again. */
-bool w_m_release_dedicated(struct m *mp)
+/* mp is in its list before its P is handed off: if no other thread is available, m0 gets the P
+ * again. */
+bool w_thread_release_dedicated(struct m *mp)
 {
         w_lock(&w_sched.lock);
-        if (goes_on_locked(mp)) {
+        if (keeps_p_locked(mp)) {
                 w_unlock(&w_sched.lock);
                 return true;
         }
@@ -237,7 +246,8 @@ bool w_m_release_dedicated(struct m *mp)
 
 /* ---- WEFT_DEBUG=migrate=1 -------------------------------------------------------------------- */
 
-/* In the list before the other one is woken: it will look for a thread there in its turn. */
+/* mp is in the list before the other M is woken: that M will need an idle M there at its next
+ * swap. */
 bool w_thread_swap(struct m *mp)
 {
         w_lock(&w_sched.lock);
@@ -245,11 +255,11 @@ bool w_thread_swap(struct m *mp)
 
         if (!n) {
                 bool spare = w_threads_available_locked() > w_n_procs() ||
-                             w_sched.n_m >= w_sched.max_threads;
+                             w_sched.n_m >= w_sched.threads.max;
 
                 w_unlock(&w_sched.lock);
                 if (!spare)
-                        (void)w_thread_create(NULL, false);     /* failure: said */
+                        (void)w_thread_create(NULL, false);     /* failure is reported */
                 return true;
         }
         struct m *other = W_CONTAINER_OF(n, struct m, idle_link);

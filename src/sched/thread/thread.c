@@ -1,163 +1,114 @@
-/* sched/thread/thread.c - Ms: started for a P, sleeping when there is none, ended when long unused.
- *
- * Called by   idle (sleep, wake), run (the first one, and the end of all).
+/* sched/thread/thread.c - Ms: started for a P, sleeping without a P, ended when long unused.
  *
  * PROTOCOL threads
  *
- * Goal      a P in transit always gets a thread, or goes back to the idle list; every thread that
- *           was counted exists or was uncounted; nobody is woken twice; weft_run returns whatever
- *           the other goroutines do.
- * Parties   starter (has a P in its hands), sleeper (an M without a P), ender (sleeper whose
- *           patience is over, or the end of the run), m0 (the thread that called weft_run).
- * Words     idle_m, dedicated_m, n_m, n_idle_m, n_dedicated under sched.lock; m.next_p,
- *           m.next_spinning, m.must_end handed over by m.note; m.kept: not for everyone, and
- *           W_ATTENTION_DEDICATED on the P that such an M holds.
- * Starter   1 lock; take the newest idle M, in need the timekeeper, or count a new one   2 unlock
- *           3 write next_p, wake; or create the thread: it takes next_p when it starts   4 creation
- *           failed: uncount, P back to the idle list; the timekeeper, if any, is woken to take it
- * Sleeper   1 lock; into the idle list; unlock   2 sleep on the note   3 time is up: lock; still in
- *           the list: out of it, and end; not in it: a wake is on its way, sleep on
- * m0        is kept for goroutine 1, and only until that leaves it: W_ATTENTION_DEDICATED sends
- * every
- *           switch through g0, where m0 1 goes into dedicated_m, which no starter takes from   2
- *           hands its P on as one who has lost it, PROTOCOL take   3 sleeps until the run ends. A
- *           child that is to run first goes by way of g0 too. If goroutine 1 has lost its P outside
- *           and finds an idle one it stays; else it queues, and m0 sleeps.
- *           In need m0 runs whatever there is: the limit of threads is reached, or none could be
- *           created. The starter takes it out of dedicated_m; it is for everyone until some thread
- *           is idle, and may keep the time, until another can.
- * Why weft_run returns   who blocks for ever does so on another thread than m0, but in need.
- * Why nobody is woken twice   only who took an M out of its list, under the lock, wakes it.
- * Thread limit   more than max_threads is fatal: the count is taken before the thread exists.
- * One M beyond those that run is created with the run, so that a machine without threads to spare
- *           still has one to hand a P to. It stands in the idle list before its thread begins, and
- *           finds its orders on its note; if it cannot begin they are returned.
- * Rejected  m0 as one of many (what blocks there for ever holds up weft_run); a thread of its own
- *           for goroutine 1 (it starts on the caller's, as users of GUI libraries need).
+ * Goal      A P in transit always gets a thread, or goes back to the idle list. Every counted
+ *           thread exists, or was uncounted. No M is woken twice. weft_run returns whatever the
+ *           other goroutines do.
+ * Parties   starter (owns a P in transit), sleeper (an M without a P), ender (a sleeper that was
+ *           unused for too long, or the end of the run), m0 (the thread that called weft_run).
+ * Words     idle_m, dedicated_m, n_m, n_idle_m, n_dedicated   under sched.lock
+ *           m.next_p, m.next_spinning, m.must_end   handed over by m.note
+ *           m.dedicated   serves one goroutine only; the P that such an M holds has
+ *                         W_ATTENTION_DEDICATED
+ * Starter   1. Lock. Take the newest idle M; if there is none and it must, an event waiter or m0;
+ *              else count a new M. Unlock.
+ *           2. An M was taken: write next_p, wake it.
+ *              A new M: create its thread, which takes next_p when it starts.
+ *           3. Creation failed: uncount the M, put the P back into the idle list, and wake an idle
+ *              M, else the timekeeper, else the poller, else m0, to take the P.
+ * Sleeper   1. Lock; go into the idle list; unlock.
+ *           2. Sleep on the note.
+ *           3. The time is up: lock. Still in the list: leave it and end. Not in the list: a wake
+ *              is on its way; sleep again.
+ * m0        is dedicated to goroutine 1, until that leaves it. W_ATTENTION_DEDICATED sends every
+ *           switch through g0. There m0
+ *           1. goes into dedicated_m, from which no starter takes.
+ *           2. hands its P off, as an M that has lost it: PROTOCOL take (sched/preempt/take.c).
+ *           3. sleeps until the run ends.
+ *           A child that must run first goes through g0 too. If goroutine 1 has lost its P in user
+ *           code and finds an idle P, it stays on m0. Otherwise it queues, and m0 sleeps.
+ *           If the limit of threads is reached, or no thread could be created, m0 runs every
+ *           goroutine. The starter takes it out of dedicated_m. It serves all goroutines until
+ *           another M is idle, and may be the timekeeper until another M can.
+ * Why weft_run returns   A goroutine that blocks for ever does so on another thread than m0, unless
+ *           no other thread was available.
+ * Why no M is woken twice   Only the thread that took an M out of its list, under the lock, wakes
+ *           it.
+ * Limit     More than max_threads is fatal: the M is counted before its thread exists.
+ * Spare M   One M more than those that run is created with the run. A machine that has no threads
+ *           to spare later still has an M that can take a P. It is in the idle list before its
+ *           thread begins, and finds its handoff on its note. If it cannot begin, the P goes back.
+ * Rejected  m0 as any other M (a goroutine that blocks there for ever delays weft_run). A separate
+ *           thread for goroutine 1 (it starts on the caller's, as users of GUI libraries need).
  * Tests     flow/sched/thread/test_main_thread.c, flow/sched/run/test_run_faults.c, sim scenarios
- *           sched_threads, sched_scarce, sched_need; all watch that m0 runs goroutine 1 only;
- *           mutants main-*.
+ *           sched_threads, sched_scarce, sched_need; every sim scenario of the scheduler
+ *           checks that m0 runs goroutine 1 only; mutants main-*.
+ *
+ * PROTOCOL thread-request
+ *
+ * Goal      Every thread of weft begins with what the caller of weft_run had. A thread inherits
+ *           affinity, priority, namespaces and more from its creator. These may have been changed
+ *           on a foreign thread, or on a thread to which a goroutine is locked.
+ * Parties   caller (a tainted thread that owns a P in transit), monitor, sleeper (any M on its way
+ *           to sleep).
+ * Words     threads.pending, the idle Ps: under sched.lock. The monitor's note.
+ * Caller, under sched.lock
+ *           1. The goroutines queued on the P go to the global queue, the P to the idle list.
+ *           2. pending := ASKED.
+ *           3. Wake an M that has gone to sleep meanwhile, if there is one; and the monitor always.
+ * Monitor   At its next round, without a pause: take an idle P and create a thread for it, which
+ *           searches for work. No thread available: as everywhere, PROTOCOL threads.
+ * Sleeper   Take the P itself, as if a thread could not have been created.
+ * Why the request is not missed   It stands until a thread has taken a P under the lock. The
+ *           monitor is awake, or its note is set. With no idle P left the request is dropped, and
+ *           the next M that releases a P scans the queues: PROTOCOL idle (sched/idle.c).
+ * Why the monitor   It exists from the start, was created by the caller of weft_run, runs no user
+ *           code and blocks every signal. A thread for this alone would sleep all the time.
+ * Tests     flow/sched/thread/test_template_thread.c, sim scenarios pin_ask, pin_dropped,
+ *           sched_foreign, mutants template-*.
  *
  * SPDX-License-Identifier: MIT
  */
+#include "sched/thread/thread.h"
+
 #include "base/assert.h"
 #include "base/records.h"
-#include "sched/run/fork.h"
-#include "sched/timer/timekeeper.h"
-#include "sched/preempt/preempt.h"
-#include "sched/thread/netpoll.h"
-#include "sched/preempt/take.h"
 #include "sched/monitor/activity.h"
+#include "sched/monitor/sysmon.h"
+#include "sched/preempt/preempt.h"
+#include "sched/preempt/take.h"
+#include "sched/queue/globq.h"
+#include "sched/queue/queue.h"
+#include "sched/run/fork.h"
+#include "sched/sched.h"
+#include "sched/schedule.h"
+#include "sched/switch.h"
+#include "sched/thread/netpoll.h"
+#include "sched/thread/sleep.h"
+#include "sched/timer/timekeeper.h"
 
 #include <errno.h>      /* ENOMEM */
-#include <string.h>
-
-/* ---- Records --------------------------------------------------------------------------------- */
-
-static struct m *m_new_locked(void)
-{
-        struct m *mp = w_records_get(&w_sched.m_records);
-
-        if (!mp)
-                return NULL;
-        memset(&mp->thread, 0, sizeof(mp->thread));
-        memset(&mp->curg, 0, sizeof(*mp) - offsetof(struct m, curg));
-        /* Inside from the start: a thread that has not begun yet is not away. Numbers go on, this
-         * one and nopreempt_no: the monitor may still know who had the record before. */
-        uint32_t no = w_load_rlx(&mp->where) & ~(uint32_t)(W_WHERE_EPOCH - 1);     /* guarded */
-
-        w_store_rlx(&mp->where, no | W_IN_RUNTIME);               /* guarded by the lock */
-        w_store_rlx(&mp->retake, w_sched.retake_base);                /* guarded by the lock */
-        w_store_rlx(&mp->tid, 0);                                 /* guarded by the lock */
-        w_store_rlx(&mp->usage_fd, 0);                              /* guarded by the lock */
-        w_store_rlx(&mp->nopreempt_id, 0);                        /* guarded by the lock */
-        w_store_rlx(&mp->grant, W_GRANT_NONE);                    /* guarded by the lock */
-        w_store_rlx(&mp->preempt_wanted, 0);                         /* guarded by the lock */
-        mp->thread.id = w_sched.next_m_id++;
-        w_list_init(&mp->idle_link);
-        w_list_init(&mp->all_link);
-        w_list_init(&mp->preempt_link);
-        w_list_push_back(&w_sched.all_m, &mp->all_link);
-        return mp;
-}
-
-/* An M that stands for the calling thread. */
-struct m *w_m_adopt(void)
-{
-        w_lock(&w_sched.lock);
-        struct m *mp = m_new_locked();
-
-        if (mp)
-                w_sched.n_m++;
-        w_unlock(&w_sched.lock);
-        return mp;
-}
-
-void w_m_dedicate_locked(struct m *mp, bool dedicated)
-{
-        W_ASSERT(w_lock_held(W_LOCK_sched));
-        if (!mp->lost_p)
-                w_sched.n_dedicated += (uint32_t)dedicated - mp->dedicated;
-        mp->dedicated = dedicated;
-}
 
 /* ---- Life of a thread ------------------------------------------------------------------------ */
 
-/* Identity first, then a stack for signals, then the signals themselves. */
-int w_m_begin(struct m *mp)
-{
-        w_self_set(&mp->thread);
-        mp->errno_at = w_os_errno();
-        w_store_rlx(&mp->tid, (uint32_t)w_os_tid());              /* own word */
-        w_fiber_adopt(&mp->g0);
-        int rc = w_os_altstack_install(&mp->altstack);
-
-        if (rc < 0)
-                w_self_set(NULL);
-        else
-                w_thread_end_watch(mp);
-        return rc;
-}
-
-void w_m_end(struct m *mp)
-{
-        W_ASSERT(!mp->p && !mp->curg && !mp->spinning);
-        w_activity_end(mp);
-        w_os_cpu_timer_delete(&mp->timer);
-        w_thread_end_unwatch();
-        w_os_altstack_remove(&mp->altstack);
-        w_self_set(NULL);
-}
-
-/* Takes what the waker left in the record. */
-void w_m_take_handoff(struct m *mp)
-{
-        struct p *pp = mp->next_p;
-
-        mp->next_p = NULL;
-        if (!pp)
-                return;
-        w_p_acquire(mp, pp);
-        mp->spinning = mp->next_spinning;
-}
-
-/* The thread exists no more as far as anyone else is concerned; its creator's share remains. */
+/* From here on mp is no M for other threads. Its creator still has to join the thread. */
 static void retire_locked(struct m *mp)
 {
         w_preempt_forget_locked(mp);
         w_list_unlink(&mp->all_link);
-        w_list_push_back(&w_sched.ended_m, &mp->all_link);
+        w_list_push_back(&w_sched.threads.ended, &mp->all_link);
         w_sched.n_m--;
         w_sched.n_leaving -= mp->leaves;
-        w_sched.n_ended++;
+        w_sched.threads.n_ended++;
         w_deadlock_asleep_locked();
-        if (w_sched.end_sleeps && w_sched.n_ended == w_sched.n_started) {
-                w_sched.end_sleeps = false;
-                w_note_wake(&w_sched.all_ended);
+        if (w_sched.threads.end_sleeps && w_sched.threads.n_ended == w_sched.threads.n_started) {
+                w_sched.threads.end_sleeps = false;
+                w_note_wake(&w_sched.threads.all_ended);
         }
 }
 
-/* The newest of those that sleep in the list, out of it; NULL: none. */
+/* Takes the newest M out of the list of idle Ms; NULL: none. */
 static struct m *take_idle_m_locked(void)
 {
         struct list_node *n = w_list_pop_front(&w_sched.idle_m);
@@ -168,7 +119,7 @@ static struct m *take_idle_m_locked(void)
         return W_CONTAINER_OF(n, struct m, idle_link);
 }
 
-/* m0, if it sleeps: from here on it runs whatever there is. */
+/* Takes m0, if it sleeps and is not tainted. From here on it may run every goroutine. */
 static struct m *take_m0_locked(void)
 {
         struct m *mp = w_sched.m0;
@@ -181,8 +132,8 @@ static struct m *take_m0_locked(void)
         return mp;
 }
 
-/* The P that a thread was started for goes back; who has work will try again. After a stop the P
- * may have work itself: everyone who runs will find it in the global queue. */
+/* The P that a thread was started for goes back; a thread with work for it will try again. After a
+ * stop the P may have work of its own: the Ms that run will find it in the global queue. */
 void w_thread_defer_locked(struct p *pp, bool spinning, enum thread_pending why)
 {
         if (spinning)
@@ -192,9 +143,9 @@ void w_thread_defer_locked(struct p *pp, bool spinning, enum thread_pending why)
         for (struct g *gp; (gp = w_queue_take(pp));)
                 w_globq_put_locked(gp);
         w_p_give_up_locked(pp);
-        w_store_rlx(&w_sched.thread_pending, (uint32_t)why);         /* guarded by the lock */
-        /* Who went to sleep while the thread was being created has not seen what is owed. Woken
-         * without orders, it is about to sleep again and looks. */
+        w_store_rlx(&w_sched.threads.pending, (uint32_t)why);         /* guarded by the lock */
+        /* An M that went to sleep while the thread was being created has not seen `pending`. Woken
+         * without a handoff, it is about to sleep again and reads it. */
         struct m *asleep = take_idle_m_locked();
 
         if (!asleep && why == W_PENDING_FAILED)
@@ -212,8 +163,8 @@ static void return_p_locked(struct p *pp, bool spinning)
         w_thread_defer_locked(pp, spinning, W_PENDING_FAILED);
 }
 
-/* mp, which was in the idle list before it had a thread, does not get one. Somebody may have given
- * it orders already. */
+/* mp has no thread, or its thread cannot begin: returns the P of its handoff. A starter may have
+ * taken an mp that was in the idle list from the start; then the handoff comes with its note. */
 static void return_handoff_locked(struct m *mp)
 {
         if (!mp->born_idle) {
@@ -231,7 +182,7 @@ static void return_handoff_locked(struct m *mp)
         return_p_locked(mp->next_p, mp->next_p && mp->next_spinning);
 }
 
-/* As w_thread_sleep. */
+/* Returns as w_thread_sleep. */
 static bool begin_work(struct m *mp)
 {
         if (mp->born_idle)
@@ -258,11 +209,11 @@ static void thread_main(void *arg)
         w_unlock(&w_sched.lock);
 }
 
-/* One that has ended, out of the list. A thread may end before the one who creates it knows its
- * handle: it is left for later. */
+/* Takes an M that has ended out of the list. A thread may end before its creator knows its handle:
+ * such an M stays in the list for later. */
 static struct m *take_ended_locked(void)
 {
-        W_LIST_EACH(n, &w_sched.ended_m) {
+        W_LIST_EACH(n, &w_sched.threads.ended) {
                 struct m *mp = W_CONTAINER_OF(n, struct m, all_link);
 
                 if (!mp->joinable)
@@ -273,8 +224,8 @@ static struct m *take_ended_locked(void)
         return NULL;
 }
 
-/* Frees what is left of those that have ended, as far as that needs no waiting: what the user keeps
- * in thread-local variables may take its time to be destroyed. */
+/* Joins the threads that have ended and frees their Ms, as far as that needs no waiting. The
+ * destructors of thread-local variables of the user may take long. */
 static void reap(void)
 {
         w_lock(&w_sched.lock);
@@ -286,16 +237,15 @@ static void reap(void)
 
                 w_lock(&w_sched.lock);
                 if (!gone) {
-                        w_list_push_back(&w_sched.ended_m, &mp->all_link);
+                        w_list_push_back(&w_sched.threads.ended, &mp->all_link);
                         break;
                 }
-                w_records_put(&w_sched.m_records, mp);
+                w_records_put(&w_sched.threads.records, mp);
                 mp = take_ended_locked();
         }
         w_unlock(&w_sched.lock);
 }
 
-/* At the end of the run. */
 void w_threads_join_ended(void)
 {
         for (;;) {
@@ -307,41 +257,42 @@ void w_threads_join_ended(void)
                         return;
                 w_os_thread_join(&mp->os_thread);
                 w_lock(&w_sched.lock);
-                w_records_put(&w_sched.m_records, mp);
+                w_records_put(&w_sched.threads.records, mp);
                 w_unlock(&w_sched.lock);
         }
 }
 
 /* ---- Starting -------------------------------------------------------------------------------- */
 
-/* One line, not one per attempt. */
+/* Writes one line for the run, not one per attempt. */
 static void complain_once(int rc)
 {
         w_lock(&w_sched.lock);
-        bool first = !w_sched.complained;
+        bool first = !w_sched.threads.complained;
 
-        w_sched.complained = true;
+        w_sched.threads.complained = true;
         w_unlock(&w_sched.lock);
         if (first)
-                w_say("cannot create a thread (error %d), going on with those there are", -rc);
+                w_say("cannot create a thread: %s; the program goes on with the threads it has",
+                      w_error_name(rc));
 }
 
-/* Counts first: the limit holds and the end of the run waits for it, whatever happens next. One
- * without a P is in the idle list from here on. */
+/* Counts the M before its thread exists: the limit holds, and the end of the run waits for the M,
+ * whatever happens next. An M without a P is in the idle list from here on. */
 static struct m *count_new_locked(struct p *pp, bool spinning)
 {
-        W_CHECK(w_sched.n_m < w_sched.max_threads, "program exceeds %u-thread limit",
-                w_sched.max_threads);
-        struct m *mp = m_new_locked();
+        W_CHECK(w_sched.n_m < w_sched.threads.max, "program exceeds %u-thread limit",
+                w_sched.threads.max);
+        struct m *mp = w_m_new_locked();
 
         if (!mp)
                 return NULL;
         w_sched.n_m++;
-        w_sched.n_started++;
+        w_sched.threads.n_started++;
         mp->next_p = pp;
         mp->next_spinning = spinning;
         mp->timekeeper_at = W_FOREVER;
-        mp->born_idle = !pp && !w_sched.ending;
+        mp->born_idle = !pp && !w_sched.world.ending;
         if (mp->born_idle)
                 w_thread_enlist_locked(mp);
         return mp;
@@ -355,28 +306,29 @@ static void uncount(struct m *mp, struct p *pp, bool spinning)
         } else {
                 return_handoff_locked(mp);
                 w_list_unlink(&mp->all_link);
-                w_records_put(&w_sched.m_records, mp);
+                w_records_put(&w_sched.threads.records, mp);
                 w_sched.n_m--;
-                w_sched.n_started--;
+                w_sched.threads.n_started--;
         }
         w_unlock(&w_sched.lock);
 }
 
-/* No more threads may be made, but as many as there are Ps exist. With one P in the caller's hands
- * one of them has none: it sleeps as an officer, or is on its way to sleep, and takes over. */
-static bool is_spare_locked(void)
+/* True: the limit is reached, but there are as many threads as Ps. The caller owns a P, so one of
+ * these threads has none: it sleeps as an event waiter, or is on its way to sleep, and takes the
+ * P. */
+static bool spare_at_limit_locked(void)
 {
-        return w_sched.n_m >= w_sched.max_threads && w_threads_available_locked() >= w_n_procs();
+        return w_sched.n_m >= w_sched.threads.max && w_threads_available_locked() >= w_n_procs();
 }
 
 int w_thread_create(struct p *pp, bool spinning)
 {
         char name[16];
 
-        W_ASSERT(!pp || !w_m_is_tainted(w_m()));        /* the first is made by whoever starts */
+        W_ASSERT(!pp || !w_m_is_tainted(w_m()));        /* without a P: the start of the run */
         reap();
         w_lock(&w_sched.lock);
-        bool      spare = pp && is_spare_locked();
+        bool      spare = pp && spare_at_limit_locked();
         struct m *mp = spare ? NULL : count_new_locked(pp, spinning);
 
         if (spare)
@@ -396,13 +348,21 @@ int w_thread_create(struct p *pp, bool spinning)
                 return rc;
         }
         w_lock(&w_sched.lock);
-        mp->joinable = true;    /* not before: it may have ended and be joined from here on */
+        mp->joinable = true;    /* only now: from here on another thread may join it */
         w_unlock(&w_sched.lock);
         return 0;
 }
 
-/* On g0. Failure: said, and the P is back. */
-static void create_or_ask(struct p *pp, bool spinning)
+void w_thread_request(struct p *pp, bool spinning)
+{
+        w_lock(&w_sched.lock);
+        w_thread_defer_locked(pp, spinning, W_PENDING_ASKED);
+        w_sysmon_hurry_locked();
+        w_unlock(&w_sched.lock);
+}
+
+/* Context: g0. Failure is reported, and the P is back in the idle list. */
+static void create_or_request(struct p *pp, bool spinning)
 {
         if (W_UNLIKELY(w_m_is_tainted(w_m())))
                 w_thread_request(pp, spinning);
@@ -410,30 +370,30 @@ static void create_or_ask(struct p *pp, bool spinning)
                 (void)w_thread_create(pp, spinning);
 }
 
-static void pay(void *arg)
+static void create_deferred(void *arg)
 {
         struct m *mp = arg;
 
         for (struct p *pp; (pp = mp->deferred_p);) {
                 mp->deferred_p = pp->idle_next;
                 pp->idle_next = NULL;
-                create_or_ask(pp, pp->deferred_spinning);
+                create_or_request(pp, pp->deferred_spinning);
         }
 }
 
 void w_thread_create_deferred(struct m *mp)
 {
-        w_on_g0(pay, mp);
+        w_on_g0(create_deferred, mp);
 }
 
-/* What libc does to create a thread needs more stack than a goroutine may have left, and much more
- * than a commit may use: it is done on g0, in a commit as soon as that is over. */
+/* The creation of a thread in libc needs more stack than a goroutine may have left, and much more
+ * than a commit may use. So it is done on g0; for a commit, as soon as the commit is over. */
 static void create_on_g0(struct p *pp, bool spinning)
 {
         struct m *mp = w_m();
 
         if (!mp || mp->on_g0 || (!mp->curg && !mp->in_commit)) {
-                create_or_ask(pp, spinning);
+                create_or_request(pp, spinning);
                 return;
         }
         pp->idle_next = mp->deferred_p;
@@ -443,18 +403,18 @@ static void create_on_g0(struct p *pp, bool spinning)
                 w_thread_create_deferred(mp);
 }
 
-/* Where timers and descriptors have a thread each, that for descriptors: for these the others look
- * too. */
+/* If timekeeper and poller are two Ms, takes the poller: Ms that hold a P poll too. */
 static struct m *take_event_waiter_locked(void)
 {
-        return w_n_event_waiters_locked() == 2 || !w_sched.timekeeper ? w_netpoll_take_locked()
+        return w_n_event_waiters_locked() == 2 || !w_sched.timekeeper.m ? w_netpoll_take_locked()
                                                              : w_timekeeper_take_locked();
 }
 
-/* A thread that sleeps, or NULL: one is to be created. Officers are taken only in need: with as
- * many other threads as other Ps, one P being in the caller's hands, either every P has a thread
- * then, and needs no officer, or another thread is on its way to sleep and takes over. */
-static struct m *take_idle_locked(void)
+/* Takes an M that sleeps. NULL: the caller must create one. An event waiter is taken only if there
+ * are as many other threads as other Ps; the caller owns one P. Then either every P has a thread
+ * and no event waiter is needed, or another M is on its way to sleep and becomes the event waiter.
+ * At the limit the poller is taken, if it is not the timekeeper, or m0. */
+static struct m *take_sleeping_m_locked(void)
 {
         struct m *mp = take_idle_m_locked();
         uint32_t  n_event_waiters = w_n_event_waiters_locked();
@@ -463,9 +423,9 @@ static struct m *take_idle_locked(void)
                 return mp;
         if (n_event_waiters && w_threads_available_locked() >= w_n_procs() + n_event_waiters - 1)
                 return take_event_waiter_locked();
-        if (w_sched.n_m < w_sched.max_threads)
+        if (w_sched.n_m < w_sched.threads.max)
                 return NULL;
-        if (w_sched.poller && w_sched.poller != w_sched.timekeeper)
+        if (w_sched.poller.m && w_sched.poller.m != w_sched.timekeeper.m)
                 return w_netpoll_take_locked();
         return take_m0_locked();
 }
@@ -474,7 +434,7 @@ void w_thread_for(struct p *pp, bool spinning)
 {
         W_ASSERT(pp);
         w_lock(&w_sched.lock);
-        struct m *mp = take_idle_locked();
+        struct m *mp = take_sleeping_m_locked();
 
         w_unlock(&w_sched.lock);
         if (!mp) {

@@ -1,44 +1,50 @@
-/* sched/timer/lazytimer.c - alarms: set, put off and stopped without touching the heap.
- *
- * Called by   time/timer.c, time/tick.c; timers.c when one is due.
- * Protocols   cites timers (sched/timer/timers.c).
+/* sched/timer/lazytimer.c - lazy timers: set, postponed and stopped without touching the heap.
  *
  * PROTOCOL lazytimer
  *
- * Goal      an alarm goes off once for each time that it was set, unless it was stopped or set
- *           anew before; after that it does not go off for the old time. Stopping and putting off
- *           cost one change of a word, from any thread; the record outlives its place in the heap.
- * Parties   setters, stoppers and the freer (any thread), the firer (holds the heap's lock), the
- *           sweeper (likewise), the mover (of PROTOCOL timers; holds two).
- * Words     word: when << 3 | HEAPED | SET | FREED. HEAPED changes under the heap's lock only. The
- *           key in the heap is no later than `when`, or a setter that holds the lock is about to
- *           make it so.  heap: changes under the lock of the heap that it names: whoever has that
- *           lock and finds the same heap there has the right one.
- * Setter    HEAPED, and not earlier than `when`: word := when', SET [AL1]; the heap will find out
- *           else under the heap's lock: word := when', SET, HEAPED [AL1]; push, or lower the key
- * Stopper   SET -> not SET [AL1]: it was in time
- * Freer     not SET, FREED [AL1]; not HEAPED: the record is free
- * Firer     the key has come up: SET and `when` is later: key := when
- *           SET and due: SET -> not SET [AL1], prepares what is to be done, then as for those not
- *           SET. A periodic one gets its next time instead and stays
- *           not SET: HEAPED -> not [AL1], out of the heap; FREED: the record is free. It was set
- *           again in between: stays, key := when
- * Sweeper   more than a quarter of the heap is not SET: drops them all. Run by setters that push,
- *           and by stoppers now and then
- * Mover     heap := the other one [AL2]
- * Closed    the heap of an alarm that is in none may have been closed. A setter that has its lock
- *           sees that: heap := that of P 0 [AL2], and again
- * Edges     [AL1] what each party did before   word CAS and xchg-acqrel -> the next one: the same,
- *                 and load-acquire
+ * Goal      A lazy timer fires once for each time that it was set, unless it was stopped or set
+ *           again before; then it does not fire for the old time. Stopping and postponing cost one
+ *           change of a word, from any thread. The record outlives its slot in the heap.
+ * Parties   setter, stopper, freer (any thread); firer and sweeper (hold the heap's lock); mover
+ *           (of PROTOCOL timers, sched/timer/timers.c; holds the locks of two heaps).
+ * Words     word   when << 3 | HEAPED | SET | FREED
+ *                  HEAPED   in a heap; changes under the heap's lock only
+ *                  SET      will fire
+ *                  FREED    the record is free once it is not HEAPED
+ *                  The key in the heap is no later than `when`, or a setter that holds the lock is
+ *                  about to lower the key.
+ *           heap   changes under the lock of the heap that it names. A thread that holds that lock
+ *                  and still reads the same heap has the right heap.
+ * Setter    1. HEAPED, and the new time is not earlier than `when`: word := new time, SET [AL1].
+ *              Done; the firer will see the new time.
+ *           2. Otherwise, under the heap's lock: word := new time, SET, HEAPED [AL1]; push the
+ *              timer or lower its key.
+ * Stopper   SET -> not SET [AL1]: it was in time.
+ * Freer     word := not SET, FREED [AL1]. Not HEAPED: the record is free.
+ * Firer     The key is due.
+ *           1. SET, and `when` is later: key := when. Done.
+ *           2. SET, due and periodic: word := next time [AL1], key := next time. Prepare the call.
+ *              Done; the timer stays.
+ *           3. SET and due: SET -> not SET [AL1]. Prepare the goroutine.
+ *           4. Not SET: HEAPED -> not HEAPED [AL1]; take the timer out of the heap. FREED: the
+ *              record is free. It was set again in between: the timer stays, key := when.
+ * Sweeper   More than a quarter of the heap is not SET: drop all of these. Setters that push sweep,
+ *           and now and then stoppers.
+ * Mover     heap := the other heap [AL2].
+ * Closed    The heap of a timer that is in no heap may have been closed. A setter that holds its
+ *           lock sees that: heap := heap of P 0 [AL2], then again.
+ * Edges     [AL1] what each party did before   word CAS and xchg-acqrel -> the next party: CAS,
+ *                                              xchg-acqrel and load-acquire
  *           [AL2] the heap itself   heap store-release -> heap load-acquire
- * Why not for an old time   the firer's move from SET is a CAS on the very time that it saw.
- * Why a record is freed once   HEAPED and FREED change in one word: whoever makes it FREED and not
- *           HEAPED frees it.
- * No memory for the goroutine   it stays set and is tried again RETRY_NS later, unless it was set
- *           anew in that very moment.
- * Rejected  removal at every stop (two locked instructions and a sift where most timers are stopped
- *           before they fire); moving to the setter's heap (the word would have to name the heap).
- * Tests     unit/test_timers.c, flow/time/test_timer.c, explore scenarios timers-alarm*, sim
+ * Why not for an old time   The firer moves SET by a CAS on the very time that it saw.
+ * Why a record is freed once   HEAPED and FREED change in one word. The party that makes the word
+ *           FREED and not HEAPED frees the record.
+ * No memory for the goroutine   The timer stays set, and the firer tries again RETRY_NS later,
+ *           unless it was set again at that very moment.
+ * Rejected  Removal at every stop (two locked instructions and a sift, where most timers are
+ *           stopped before they fire). Moving to the setter's heap (the word would have to name the
+ *           heap).
+ * Tests     unit/test_timers.c, flow/time/test_timer.c, explorer scenarios timers-alarm*, sim
  *           scenarios timers_*, mutants timers-*.
  *
  * SPDX-License-Identifier: MIT
@@ -48,6 +54,7 @@
 #include "base/assert.h"
 #include "base/records.h"
 #include "sched/sched.h"
+#include "sched/spawn.h"
 
 #include <errno.h>      /* -ENOMEM */
 
@@ -55,14 +62,14 @@ enum lazytimer_bit { HEAPED = 1, SET = 2, FREED = 4, N_BITS = 3 };
 
 enum {
         RETRY_NS = 1000000,
-        CACHE_MAX = 64,         /* records kept per P; spills down to half */
-        SWEEP_MIN = 64,         /* dead ones that are worth a pass over the heap */
+        CACHE_MAX = 64,         /* cached records per P; spills down to half */
+        SWEEP_MIN = 64,         /* stopped timers that are worth a pass over the heap */
 };
 
 #define LATEST (INT64_MAX >> N_BITS)    /* 36 years after the machine's start: never */
 
 static struct {
-        struct lock    lock;    /* class alarms */
+        struct lock    lock;    /* class lazytimers */
         struct records records; /* its free list is the central one */
 } all;
 
@@ -120,7 +127,7 @@ void w_lazytimer_cache_drain(struct p *pp)
         give_back(pp, 0);
 }
 
-/* Not `heap`: somebody may still look there, see w_lazytimer_free_now(). */
+/* Leaves `heap` alone: another thread may still read it, see w_lazytimer_free_now(). */
 static void fill(struct lazytimer *a, const struct lazytimer *like)
 {
         a->timer = (struct timer){ 0 };
@@ -149,7 +156,7 @@ struct lazytimer *w_lazytimer_new(const struct lazytimer *like)
 
 /* ---- The word -------------------------------------------------------------------------------- */
 
-/* With the lock of that heap. */
+/* Context: with the lock of that heap. */
 static struct timers *heap_locked(const struct lazytimer *a)
 {
         return w_load_rlx(&a->heap);                              /* guarded by the lock */
@@ -160,7 +167,7 @@ void w_lazytimer_moved(struct timer *t, struct timers *to)
         w_store_rel(&((struct lazytimer *)t)->heap, to);              /* [AL2] */
 }
 
-/* The heap that a is in or is to be in, locked and with room; NULL: no memory. */
+/* Locks the heap that `a` is in or must go into, and makes room. NULL: no memory. */
 static struct timers *lock_heap(struct lazytimer *a)
 {
         for (;;) {
@@ -191,9 +198,9 @@ static void check_alive(const struct lazytimer *a, uint64_t word)
         W_CHECK(!(word & FREED), "timer %p is used after it was freed", (const void *)a);
 }
 
-/* ---- Dead ones in the heap ------------------------------------------------------------------- */
+/* ---- Stopped timers in the heap -------------------------------------------------------------- */
 
-/* Out of the heap as far as the word is concerned, and no longer ours; false: it is set. */
+/* Clears HEAPED; the caller must not touch `a` afterwards. False: `a` is set, and stays. */
 static bool drop_word_locked(struct timers *ts, struct lazytimer *a)
 {
         uint64_t word = w_load_acq(&a->word);                     /* [AL1] */
@@ -226,8 +233,8 @@ static void sweep_locked(struct timers *ts)
         w_timers_changed_locked(ts);
 }
 
-/* More are counted than there are for a moment, or fewer, even less than none: only the pass that
- * this asks for looks closely. */
+/* n_dead may be too high or too low for a moment, even negative. Only the sweep itself examines the
+ * timers. */
 static bool worth_a_sweep_locked(struct timers *ts)
 {
         int64_t n = (int32_t)w_load_rlx(&ts->n_dead);             /* counter */
@@ -235,7 +242,7 @@ static bool worth_a_sweep_locked(struct timers *ts)
         return n >= SWEEP_MIN && 4 * n > ts->heap.n;
 }
 
-/* At every power of two the stopper looks itself: perhaps nobody pushes any more. */
+/* At every power of two the stopper checks itself: perhaps no setter pushes any more. */
 static void count_dead(struct timers *ts)
 {
         uint32_t n = w_add_rlx(&ts->n_dead, 1) + 1;               /* counter */
@@ -324,9 +331,10 @@ void w_lazytimer_free(struct lazytimer *a)
                 count_dead(ts);
 }
 
-/* Who is in `hold` has the lock of the alarm's heap, and moved the word before it was FREED: the
- * heap that is read after that is the one, also if the alarm has moved there just before. The
- * record may be another alarm's by now: then nobody is any more, and one more lock is harmless. */
+/* A firer in `hold` has the lock of the timer's heap, and moved the word before it was FREED. So
+ * the heap that is read after that is the right one, also if the timer has moved there just before.
+ * The record may belong to another timer by now: then no firer is in `hold` any more, and one more
+ * lock is harmless. */
 void w_lazytimer_free_now(struct lazytimer *a)
 {
         w_lazytimer_free(a);
@@ -338,14 +346,14 @@ void w_lazytimer_free_now(struct lazytimer *a)
 
 /* ---- Due ------------------------------------------------------------------------------------- */
 
-/* The next time that is later than now, counted from `when` on: what was missed is skipped. */
+/* The next time after now, counted in periods from `when`. Missed times are skipped. */
 static int64_t next_period(int64_t when, int64_t period, int64_t now)
 {
         return w_time_after(when, w_time_after(now - when, period) / period * period);
 }
 
-/* Due and not set any more: out, unless somebody has set it again. Out of the heap first: with its
- * word dropped the record may be another alarm's already. */
+/* `a` is due and not set any more: leaves the heap, unless it was set again. It leaves the heap
+ * first: once its word says so, the record may belong to another timer already. */
 static void leave_locked(struct lazytimer *a)
 {
         struct timers *ts = heap_locked(a);
@@ -358,7 +366,7 @@ static void leave_locked(struct lazytimer *a)
 static struct g *once_locked(struct lazytimer *a, uint64_t word, int64_t now)
 {
         if (!w_cas_acqrel(&a->word, &word, word & ~(uint64_t)SET))      /* [AL1] */
-                return NULL;            /* stopped or set anew: looked at again */
+                return NULL;            /* stopped or set again: the loop sees it again */
         w_add_rlx(&heap_locked(a)->n_dead, 1);                    /* counter */
         struct g *gp = w_spawn_hidden(a->fn, a->arg, a->created_at);
 

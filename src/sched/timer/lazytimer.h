@@ -1,8 +1,7 @@
-/* sched/timer/lazytimer.h - alarms: timers in records of their own, stopped and moved from
- * anywhere.
+/* sched/timer/lazytimer.h - lazy timers: timers in separate records, for any thread.
  *
- * An alarm belongs to the heap of the P where it was made, and to another one only when that P is
- * removed. Stopping it and putting it off are one change of its word and leave the heap alone.
+ * A lazy timer belongs to the heap of the P where it was made, and to another heap only when that P
+ * is removed. Stopping it and postponing it are one change of its word and leave the heap alone.
  * PROTOCOL lazytimer stands in sched/timer/lazytimer.c.
  *
  * SPDX-License-Identifier: MIT
@@ -14,7 +13,7 @@
 
 struct lazytimer;
 
-/* What is left to do for an alarm that was due, once its heap is unlocked. */
+/* The call that remains for a lazy timer that was due, once its heap is unlocked. */
 struct timer_call {
         void  (*call)(const struct timer_call *r);    /* NULL: nothing */
         void   *arg;
@@ -25,14 +24,14 @@ struct timer_call {
 struct lazytimer {
         struct timer   timer;           /*    must be first; .claim is NULL */
         w_atomic_u64   word;            /* a  [AL1] when, and enum lazytimer_bit */
-        W_ATOMIC(struct timers *) heap; /* a  [AL2] changes under the lock of the old one */
+        W_ATOMIC(struct timers *) heap; /* a  [AL2] changes under its lock */
         int64_t        period;          /* i  0: once */
-        void         (*fn)(void *);     /* i  to run in a goroutine of its own, or NULL */
+        void         (*fn)(void *);     /* i  runs in a goroutine of its own, or NULL */
         void          *arg;             /* i  */
         void          *created_at;      /* i  return address */
-        /* With no fn. Under the heap's lock, the alarm being due: says what to do after it. */
+        /* If fn is NULL. The timer is due: fills in *r. With the heap's lock. */
         void         (*hold)(struct lazytimer *a, struct timer_call *r);  /* i  */
-        void          *room[1];         /*    for whoever made it */
+        void          *room[1];         /*    for the maker of the timer */
 };
 
 void w_lazytimers_init(void);
@@ -44,27 +43,30 @@ void w_lazytimer_cache_drain(struct p *pp);
  * Context: any thread. */
 W_MUST_CHECK struct lazytimer *w_lazytimer_new(const struct lazytimer *like);
 
-/* Sets it to go off at `when`, whatever it was set to before: 1 if it was set, 0 if not, -ENOMEM
- * and unchanged. Context: no lock held, not in a commit. */
+/* Sets `a` to fire at `when`, whatever it was set to before. Context: no lock held, not in a
+ * commit. Returns
+ *    1        it was set before
+ *    0        it was not set before
+ *   -ENOMEM   nothing has changed */
 W_MUST_CHECK int w_lazytimer_set(struct lazytimer *a, int64_t when);
 
-/* True if it was set, and now will not go off. Context: any thread, no lock held. */
+/* Stops it. True: it was set, and now will not fire. Context: any thread, no lock held. */
 bool w_lazytimer_stop(struct lazytimer *a);
 
-/* t is the timer of an alarm: false, it was stopped. With the lock of its heap. */
+/* False: t, the timer of a lazy timer, was stopped. With the lock of its heap. */
 bool w_lazytimer_is_set(const struct timer *t);
 
-/* Stops it; the record is reused once its heap has forgotten it. Context: as w_lazytimer_stop. */
+/* Stops it; the record is reused once it is out of its heap. Context: as w_lazytimer_stop. */
 void w_lazytimer_free(struct lazytimer *a);
 
-/* The same, and nobody is or will be in `hold` afterwards. */
+/* The same; afterwards no firer is or will be in `hold`. */
 void w_lazytimer_free_now(struct lazytimer *a);
 
-/* It is in that heap now. Context: with the locks of the old one and the new one. */
+/* t is in the heap `to` now. Context: with the locks of the old heap and the new heap. */
 void w_lazytimer_moved(struct timer *t, struct timers *to);
 
-/* An alarm's timer is due, or was when its key was set: fires, moves or drops it. A goroutine that
- * is RUNNABLE and in no queue, or NULL. Context: firer, the heap's lock held. */
+/* The key of a lazy timer is due: fires, moves or drops it. Returns a goroutine that is RUNNABLE
+ * and in no queue, or NULL. Context: firer, the heap's lock held. */
 struct g *w_lazytimer_due_locked(struct timer *t, int64_t now, struct timer_call *r);
 
 #endif

@@ -1,103 +1,105 @@
-/* sched/timer/timekeeper.c - the timekeeper: among the Ms that sleep, one wakes for the next timer.
- *
- * Called by   thread (an M goes to sleep, or is wanted), timers (an earlier one was armed), netpoll
- *             (the office is left for an event), sysmon (looks whether somebody keeps the time).
- * Protocols   cites idle (sched/idle.c), timers (sched/timer/timers.c), threads
- *             (sched/thread/thread.c).
+/* sched/timer/timekeeper.c - the timekeeper: the sleeping M that wakes for the next timer.
  *
  * PROTOCOL timekeeper
  *
- * Goal      with a P idle and a timer armed, some M is awake, or wakes, when it is due.
+ * Goal      With a P idle and a timer armed, an M is awake, or wakes, when the timer is due.
  * Parties   sleeper (an M without a P, on its way to sleep), timekeeper (the sleeper that has a
- *           time to wake), teller (has armed a timer that became the first of its heap).
- * Words     next_at of each heap; timekeeper under sched.lock; timekeeper_wakes_at: when it wakes,
- *           W_FOREVER if there is none.
- * Sleeper   under sched.lock, its P given up before: 1 [TM2] full fence   2 the first timer of all;
- *           the timekeeper wakes no later: sleep   3 it is due, and a P is idle: take it and look
- *           4 due, but every P is busy: W_ATTENTION_DUE sends its owner through g0; go on with the
- *           first later one   5 relieve the timekeeper, who becomes a plain sleeper;
- *           timekeeper_wakes_at := the first. A timekeeper that is m0 is relieved in any case: it
- *           serves in need only
- * Keeper    is in no list of idle Ms: it is taken for other work only if no other thread is to be
- *           had. Its time comes: lock; still timekeeper: timekeeper_wakes_at := none, and it begins
- *           again as a sleeper. It may wait for descriptors meanwhile, PROTOCOL netpoll
- *           (sched/thread/netpoll.c); relieved, it goes on with that
- * Teller    1 next_at (under the heap's lock)   2 [TM2] full fence   3 timekeeper_wakes_at is no
- *           later: done   4 no timekeeper: it has a P, and more than 20 ms to go: done, the monitor
- *           sees to it; else wakes an M as for work, PROTOCOL idle   5 lock; takes the timekeeper's
- *           office away, timekeeper_wakes_at := none, and wakes it; it begins again as a sleeper
- * Monitor   each round, and when it has found every P idle: no timekeeper, a P is idle, and the
- *           first timer is less than 20 ms away or every P is idle: wakes an M as in 4
- * Armer on g0   between the commit of who left and the search, with its P: tells nobody
- * Leaver    of the office that does not begin again but has a P, PROTOCOL netpoll: it takes the
- *           idle P with the first timer; timekeeper_wakes_at := none, [TM2] full fence, then a
- *           teller of the first timer of the other Ps
- * Edges     [TM2] next_at <-> timekeeper_wakes_at   teller's fence <-> sleeper's or leaver's fence
- *           Towards n_spinning and n_idle_p, next_at is work: ID1 and ID2 of PROTOCOL idle
- * Why nothing is lost   whoever makes timekeeper_wakes_at later goes through the sleeper's fence
- *                       before it
- *           looks at the timers. Of it and a teller, one sees the other's word: the sleeper sees
- *           the timer, or the teller sees that the timekeeper wakes too late, or that there is
- *           none. Without a timekeeper the teller acts as a submitter, and every M that gives a P
- *           up passes ID1 or ID2 before it comes here. Who relieves the timekeeper makes
- *           timekeeper_wakes_at earlier, which loses nothing. Timers of a P that is not idle are
- *           seen by its owner: it goes through the search before it gives the P up, and every 61st
- *           tick.
- * Why the monitor is early enough   it comes round every 10 ms while a P is in use, and the teller
- *           has one. Who has seen to an event comes back as a sleeper long before, as a rule: a
- *           thread that is woken for each event to keep the time meanwhile costs more than the
- *           event. When the last P idles the monitor sees that under sched.lock, and with it what
- *           was armed before; it looks for a timekeeper before it sleeps.
- * Why the armer on g0 need not tell   if it finds no goroutine it is a sleeper itself. If it finds
- *           one while a P is idle, that one was still in a queue, or its timer in a heap, when the
- *           new timer was armed, or came later. So by PROTOCOL idle somebody looks for work then,
- *           or is woken to look. Each of those finds something and wakes the next, or finds that
- *           all is taken, and with that the new timer: it was armed before (RQ3, RQ5, or the lock
- *           of the queue or heap), and who finds nothing comes here. Where a goroutine is taken
- *           first and the timer armed on its stack, everyone may have looked in between: tell.
- * Which machines need the fences   on x86 there is a locked instruction in the place of each: the
- *           unlock of the heap, and the lock of sched. They stay for aarch64, where a load may pass
- *           the store of a release exchange, and because C11 asks for both. So no mutant can leave
- *           one out and be noticed here; those that move the loads to before are.
- * While the world is stopped no P is idle and nobody keeps the time; the start wakes one to look.
- * Rejected  every idle M wakes for the next timer (a herd); a thread for this alone (one more).
- * Tests     explore scenario timers-tell, sim scenarios timers_*, above all timers_told and
- *           timers_untold; mutants timers-*,
- *           flow/time/test_sleep.c.
+ *           time to wake), notifier (has armed a timer that became the first of its heap), monitor.
+ * Words     next_at of each heap; timekeeper.m, under sched.lock; wakes_at: when the timekeeper
+ *           wakes, W_FOREVER if there is none.
+ * Sleeper   has released its P. Under sched.lock
+ *           1. Full fence [TM2].
+ *           2. Read the first timer of all heaps. The timekeeper wakes no later: sleep.
+ *           3. The timer is due, and a P is idle: take the P and search.
+ *           4. The timer is due, but every P is busy: set W_ATTENTION_DUE, which sends the M of
+ *              that P through g0. Go on with the first timer that is not due.
+ *           5. Relieve the timekeeper, which becomes a plain sleeper; wakes_at := that timer. m0 as
+ *              the timekeeper is always relieved: it serves only if no other M can.
+ * Timekeeper   is in no list of idle Ms: it is taken for other work only if no other thread is
+ *           available. Its time comes: lock; still the timekeeper: wakes_at := W_FOREVER, and begin
+ *           again as a sleeper. It may wait for descriptors meanwhile: PROTOCOL netpoll
+ *           (sched/thread/netpoll.c). If it is relieved then, it continues to wait for them.
+ * Notifier  1. Write next_at, under the heap's lock.
+ *           2. Full fence [TM2].
+ *           3. wakes_at is no later: done.
+ *           4. No timekeeper, the notifier has a P, and the timer is more than 20 ms away: done,
+ *              the monitor acts in time. No timekeeper otherwise: wake an M as for work, PROTOCOL
+ *              idle (sched/idle.c); done.
+ *           5. Lock; timekeeper.m := NULL, wakes_at := W_FOREVER; unlock. Wake the former
+ *              timekeeper, which begins again as a sleeper.
+ * Monitor   each round, and when it has found every P idle: there is no timekeeper, a P is idle,
+ *           and the first timer is at most 20 ms away or every P is idle: wake an M as in step 4.
+ * Arming on g0   between the commit of the goroutine that left and the search, by the M that holds
+ *           the P of the heap: notify no M.
+ * Poller    that was the timekeeper and stops with a P, PROTOCOL netpoll: it takes the idle P with
+ *           the first timer; wakes_at := W_FOREVER; full fence [TM2]; then it acts as a notifier of
+ *           the first timer of the other Ps.
+ * Edges     [TM2] next_at <-> wakes_at   notifier's fence <-> sleeper's or poller's fence
+ *           For n_spinning and n_idle_p, next_at is work: ID1 and ID2 of PROTOCOL idle.
+ * Why nothing is lost   An M that makes wakes_at later passes the sleeper's fence before it reads
+ *           the timers. Of this M and a notifier, one sees the other's word: the sleeper sees the
+ *           timer; or the notifier sees that the timekeeper wakes too late, or that there is none.
+ *           Without a timekeeper the notifier acts as a submitter, and every M that releases a P
+ *           passes ID1 or ID2 before it comes here. An M that relieves the timekeeper makes
+ *           wakes_at earlier, which loses nothing. The timers of a P that is not idle are seen by
+ *           its M: it searches before it releases the P, and at every 61st tick.
+ * Why the monitor is early enough   It comes every 10 ms while a P is in use, and the notifier has
+ *           a P. An M that handles an event usually comes back as a sleeper long before that.
+ *           Waking a thread for each event to keep the time meanwhile costs more than the event.
+ *           When the last P becomes idle, the monitor sees that under sched.lock, together with all
+ *           timers armed before. It looks for a timekeeper before it sleeps.
+ * Why arming on g0 need not notify   If the search finds no goroutine, the M is a sleeper itself.
+ *           Suppose it finds one while a P is idle. That goroutine was still in a queue, or its
+ *           timer in a heap, when the new timer was armed, or came later. So by PROTOCOL idle an M
+ *           spins, or is woken to spin. Each such M finds work and wakes the next; or it finds all
+ *           work taken, and with that sees the new timer, which was armed before (RQ3, RQ5, or the
+ *           lock of the queue or heap). An M that finds nothing comes here. If a goroutine is taken
+ *           first and arms the timer on its stack, all Ms may have searched in between: notify.
+ * Which machines need the fences   On x86 a locked instruction stands in the place of each fence:
+ *           the unlock of the heap, and the lock of sched. The fences stay for aarch64, where a
+ *           load may pass the store of a release exchange, and because C11 demands both. So no
+ *           test that runs on x86 notices a missing fence. The explorer, which models C11, does;
+ *           and it notices the mutants that move the loads before the fence.
+ * Stopped world   No P is idle, and there is no timekeeper. The start wakes an M to search.
+ * Rejected  Every idle M wakes for the next timer (a herd). A thread for this alone (one more).
+ * Tests     explorer scenario timers-tell, sim scenarios timers_*, above all timers_told and
+ *           timers_untold, mutants timers-*, flow/time/test_sleep.c.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "sched/timer/timekeeper.h"
 
 #include "base/assert.h"
-#include "sched/thread/netpoll.h"
+#include "sched/idle.h"
 #include "sched/sched.h"
+#include "sched/thread/netpoll.h"
+#include "sched/thread/sleep.h"
 
-enum { IN_TIME_NS = 20000000 };         /* the monitor comes round twice */
+enum { IN_TIME_NS = 20000000 };         /* two rounds of the monitor */
 
 static int64_t timekeeper_wakes_at(void)
 {
-        return (int64_t)w_load_rlx(&w_sched.timekeeper_wakes_at);      /* guarded by TM2 */
+        return (int64_t)w_load_rlx(&w_sched.timekeeper.wakes_at);      /* guarded by TM2 */
 }
 
 void w_timekeeper_resign_locked(void)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));
-        w_sched.timekeeper = NULL;
-        w_store_rlx(&w_sched.timekeeper_wakes_at, W_FOREVER);            /* guarded by the lock */
+        w_sched.timekeeper.m = NULL;
+        w_store_rlx(&w_sched.timekeeper.wakes_at, W_FOREVER);            /* guarded by the lock */
 }
 
 struct m *w_timekeeper_take_locked(void)
 {
-        struct m *mp = w_sched.timekeeper;
+        struct m *mp = w_sched.timekeeper.m;
 
         w_timekeeper_resign_locked();
-        if (mp && w_sched.poller == mp)
+        if (mp && w_sched.poller.m == mp)
                 w_netpoll_kick_locked(mp);
         return mp;
 }
 
-/* Takes the office from a timekeeper that sleeps for too long; false: no need to any more. */
+/* Takes the timekeeper if it wakes later than `first`. False: it wakes in time by now. */
 static bool take_late_timekeeper(int64_t first, struct m **out)
 {
         w_lock(&w_sched.lock);
@@ -108,7 +110,7 @@ static bool take_late_timekeeper(int64_t first, struct m **out)
         return late;
 }
 
-/* There is no timekeeper; the monitor will see to it. */
+/* True: there is no timekeeper, but the monitor will be in time. */
 static bool can_wait(int64_t first)
 {
         return w_p() && first - w_os_now() > IN_TIME_NS;
@@ -116,7 +118,7 @@ static bool can_wait(int64_t first)
 
 uint32_t w_timekeeper_check(int64_t now)
 {
-        uint32_t n_idle = w_load_rlx(&w_sched.n_idle_p);          /* hint: it comes again */
+        uint32_t n_idle = w_load_rlx(&w_sched.n_idle_p);          /* hint: next round */
 
         if (W_LIKELY(n_idle == 0 || timekeeper_wakes_at() != W_FOREVER))
                 return 0;
@@ -139,13 +141,13 @@ void w_timekeeper_notify(int64_t first)
             (until != W_FOREVER && !take_late_timekeeper(first, &mp)))
                 return;
         if (mp)
-                w_m_wake(mp);           /* without a P: it begins again */
+                w_m_wake(mp);           /* without a P: mp begins again as a sleeper */
         else
                 w_wake_one();
 }
 
-/* Whoever owns a timer that is due and runs goroutines: through g0 at its next switch. */
-static void hurry(int64_t now)
+/* Sends each M that holds a P with a due timer through g0 at its next switch. */
+static void hurry_owners(int64_t now)
 {
         for (uint32_t i = 0; i < w_n_procs(); i++) {
                 struct p *pp = w_sched.all_p[i];
@@ -155,22 +157,22 @@ static void hurry(int64_t now)
         }
 }
 
-/* Old and new timekeeper change places under the lock: the old one is a plain sleeper, or waits for
- * descriptors only, and finds out when its time comes. */
+/* mp replaces the timekeeper, under the lock. The old timekeeper becomes a plain sleeper, or waits
+ * for descriptors only; it sees that when its time comes. */
 static void relieve_locked(struct m *mp, int64_t until)
 {
-        struct m *old = w_sched.timekeeper;
+        struct m *old = w_sched.timekeeper.m;
 
         W_ASSERT(old != mp);
-        if (old && old != w_sched.poller)
+        if (old && old != w_sched.poller.m)
                 w_thread_enlist_locked(old);
-        w_sched.timekeeper = mp;
+        w_sched.timekeeper.m = mp;
         mp->timekeeper_at = until;
-        w_store_rlx(&w_sched.timekeeper_wakes_at, (uint64_t)until);     /* guarded by TM2 */
+        w_store_rlx(&w_sched.timekeeper.wakes_at, (uint64_t)until);     /* guarded by TM2 */
 }
 
-/* Something is due: mp takes an idle P to see to it, if there is one. */
-static bool look_locked(struct m *mp)
+/* A timer is due: mp takes an idle P, if there is one, and searches. */
+static bool take_p_locked(struct m *mp)
 {
         struct p *pp = w_idle_p_get_locked();
 
@@ -181,17 +183,18 @@ static bool look_locked(struct m *mp)
         return true;
 }
 
-/* m0 keeps the time only as long as nobody else can. */
+/* When the timekeeper wakes; W_FOREVER if mp must relieve it. m0 is the timekeeper only as long as
+ * no other M can be. */
 static int64_t until_relieved(const struct m *mp)
 {
-        return w_sched.timekeeper && w_sched.timekeeper->is_main && !mp->is_main ? W_FOREVER
+        return w_sched.timekeeper.m && w_sched.timekeeper.m->is_main && !mp->is_main ? W_FOREVER
                                                                          : timekeeper_wakes_at();
 }
 
 bool w_timekeeper_begin_locked(struct m *mp)
 {
         mp->timekeeper_at = W_FOREVER;
-        if (w_load_rlx(&w_sched.stopping))                        /* guarded by the lock */
+        if (w_load_rlx(&w_sched.world.stopping))                        /* guarded by the lock */
                 return false;
         w_fence_full();                                           /* [TM2] */
         int64_t first = w_timers_first(INT64_MIN);
@@ -201,9 +204,9 @@ bool w_timekeeper_begin_locked(struct m *mp)
         int64_t now = w_os_now();
 
         if (first <= now) {
-                if (look_locked(mp))
+                if (take_p_locked(mp))
                         return true;
-                hurry(now);
+                hurry_owners(now);
                 first = w_timers_first(now);
         }
         if (first < until_relieved(mp))
@@ -214,7 +217,7 @@ bool w_timekeeper_begin_locked(struct m *mp)
 bool w_timekeeper_time_up(struct m *mp)
 {
         w_lock(&w_sched.lock);
-        bool was = w_sched.timekeeper == mp;
+        bool was = w_sched.timekeeper.m == mp;
 
         if (was)
                 w_timekeeper_resign_locked();

@@ -1,5 +1,5 @@
 /* sched/timer/timekeeper.h - the timekeeper: one sleeping M that wakes in time for the first timer
- * of all.
+ * of all heaps.
  *
  * PROTOCOL timekeeper stands in sched/timer/timekeeper.c.
  *
@@ -10,27 +10,28 @@
 
 #include "sched/m.h"
 
-/* A timer that is due at `first` was armed: if nobody would be awake by then, somebody looks.
+/* A timer that is due at `first` was armed: wakes an M to search, if no M would be awake by then.
  * Context: any thread, no lock that is taken after sched.lock. */
 void w_timekeeper_notify(int64_t first);
 
-/* For the monitor: somebody keeps the time, or is woken to. 1: it is. */
+/* For the monitor: wakes an M if there must be a timekeeper and is none. Returns 1 if it did,
+ * else 0. */
 uint32_t w_timekeeper_check(int64_t now);
 
-/* For mp that is about to sleep without a P: makes it the timekeeper if nobody else wakes early
- * enough. True: a timer is due and a P was idle; mp holds it and is to look. Context: sched.lock.
- * */
+/* Makes mp, which is about to sleep without a P, the timekeeper if no other M wakes early enough.
+ * True: a timer is due and a P was idle; mp holds that P and must search. With sched.lock. */
 W_MUST_CHECK bool w_timekeeper_begin_locked(struct m *mp);
 
-/* mp slept until its time as the timekeeper. True: it still was, and is no more: it is to begin
- * again. False: somebody has relieved it, so it sleeps on, or a wake is on its way. */
+/* mp slept until its time as the timekeeper. True: mp was still the timekeeper; from now on it is
+ * not, and must begin again as a sleeper. False: another M has relieved mp, or a wake is on its
+ * way: mp must continue to sleep. */
 W_MUST_CHECK bool w_timekeeper_time_up(struct m *mp);
 
-/* The timekeeper is so no more: it has done so itself. */
+/* From here on there is no timekeeper. Context: the timekeeper itself, with sched.lock. */
 void w_timekeeper_resign_locked(void);
 
-/* The timekeeper, no longer so, for other duties; NULL: there is none. The caller wakes it, by
- * w_m_wake. */
+/* Takes the timekeeper for another duty, and returns it; NULL: there is none. The caller must wake
+ * it by w_m_wake. With sched.lock. */
 struct m *w_timekeeper_take_locked(void);
 
 #endif

@@ -1,41 +1,46 @@
-/* sched/timer/timers.c - heaps of timers: arming, disarming, firing what is due.
- *
- * Called by   everything that waits with a deadline, sleep, alarms (in); find and steal (fire).
- * Protocols   cites wake (wait/wake.c), idle (sched/idle.c), timekeeper (sched/timer/timekeeper.c).
+/* sched/timer/timers.c - heaps of timers: arming, disarming, firing due timers.
  *
  * PROTOCOL timers
  *
- * Goal      a timer fires once, not before its time and soon after it; once it was disarmed nobody
- *           looks at its record any more; arming allocates nothing where nothing may fail.
- * Parties   armer (the owner of a P, for its own heap; or a thread without a P, for any heap),
- *           disarmer (any thread), firer (any M with a P, on g0: of its own heap when it goes
- *           through the search, of others' when it looks for work), mover (stopper of the world:
+ * Goal      A timer fires once, not before its time and soon after it. Once it is disarmed, no
+ *           thread touches its record any more. Arming allocates nothing where nothing may fail.
+ * Parties   armer (the M that holds a P, for the P's heap; or a thread without a P, for any heap),
+ *           disarmer (any thread), firer (any M with a P, on g0: fires its own heap when it
+ *           searches, the heaps of other Ps when it steals), mover (the stopper of the world, when
  *           the P of a heap is removed).
- * Words     the heap and `closed` under its lock; next_at, the key of its first; timer.home.
- * Armer     lock: 1 home := this heap   2 push   3 next_at; unlock
- *           4 it became the first of its heap: PROTOCOL timekeeper
- *           without a P: the heap is closed: that of P 0, which never is
- * Disarmer  1 home [TM1]; none: done   2 lock; still at home: remove, home := none; unlock   3 at
- *           home in another heap by now: again from 1
- * Mover     nobody fires. Locks both heaps: all go to the other one, home := that one; closed
- * Firer     1 next_at is later than now: done   2 lock; take the first while it is due   3 claim
- *           4 home := none [TM1], the last touch of the record; unlock   5 those claimed go to the
- *           own queue, and if there are several to idle Ps (sched/ready.c)
- * Alarm     among the due: PROTOCOL lazytimer (sched/timer/lazytimer.c) says what becomes of it. It
- *           is rung one at a time, without the lock.
- * Memory    the array is replaced by one of twice the size, mapped before the lock is taken. A
- *           thread that does not own the P leaves one slot free; so the owner, which looked at
- *           `tight` before it parked, finds one in the commit.
+ * Words     the heap and `closed`, under its lock; next_at, the key of its first timer; timer.home.
+ * Armer     1. Lock.
+ *           2. home := this heap.
+ *           3. Push.
+ *           4. Write next_at; unlock.
+ *           5. The timer became the first of its heap: PROTOCOL timekeeper
+ *              (sched/timer/timekeeper.c).
+ *           Without a P, the heap may be closed: use the heap of P 0, which never is.
+ * Disarmer  1. Load home [TM1]; NULL: done.
+ *           2. Lock. home unchanged: remove the timer, home := NULL, unlock; done.
+ *           3. home is another heap by now: unlock, go to 1.
+ * Mover     Meanwhile no M fires. Lock both heaps. All timers go to the other heap; home := that
+ *           heap; close the old one.
+ * Firer     1. next_at is later than now: done.
+ *           2. Lock. While the first timer is due: remove it, claim its goroutine, home := NULL
+ *              [TM1]. That is the last touch of the record. Unlock.
+ *           3. The claimed goroutines go to the own queue; if there are several, to idle Ps too
+ *              (sched/ready.c).
+ * Lazy timer   PROTOCOL lazytimer (sched/timer/lazytimer.c) says what happens when it is due. Its
+ *           call is made without the lock, one timer at a time.
+ * Memory    A full array is replaced by one of twice the size, mapped before the lock is taken. A
+ *           thread that does not hold the P leaves one slot free. So the M that holds the P, which
+ *           read `tight` before its goroutine parked, finds a slot in the commit.
  * Edges     [TM1] the record is free again   firer: home store-release -> disarmer: load-acquire
  *           next_at is ordered by TM2 of PROTOCOL timekeeper, ID1 and ID2 of PROTOCOL idle
- * Why a frame may go after disarm   with home at none the firer's last touch is over; else the lock
- *           is taken, under which the firer does all it does; and so does the mover, who holds
- *           the lock of the old home and of the new one.
- * Why not early   a key is the time asked for, and the clock was read before the heap was looked
- *           at.
- * Rejected  lazy removal of frame timers (the frame goes); one heap for all (a lock that every
- *           sleep takes); a timer wheel (rounds, and must be turned).
- * Tests     unit/test_timers.c, flow/time/test_sleep.c, explore scenarios timers-*, sim scenarios
+ *           (sched/idle.c).
+ * Why a frame may go after disarm   If home is NULL, the firer's last touch is over. Otherwise the
+ *           disarmer takes the lock, under which the firer does all its work. The mover too: it
+ *           holds the locks of the old home and the new home.
+ * Why not early   A key is the time that was requested, and the clock was read before the heap.
+ * Rejected  Lazy removal of timers in frames (the frame goes away). One heap for all Ps (a lock
+ *           that every sleep takes). A timer wheel (it rounds, and must be turned).
+ * Tests     unit/test_timers.c, flow/time/test_sleep.c, explorer scenarios timers-*, sim scenarios
  *           timers_*, mutants timers-*; window timer-before-home.
  *
  * SPDX-License-Identifier: MIT
@@ -44,10 +49,12 @@
 
 #include "base/assert.h"
 #include "base/window.h"
+#include "sched/queue/queue.h"
+#include "sched/ready.h"
+#include "sched/sched.h"
+#include "sched/thread/lockthread.h"
 #include "sched/timer/lazytimer.h"
 #include "sched/timer/timekeeper.h"
-#include "sched/thread/lockthread.h"
-#include "sched/sched.h"
 
 #include <errno.h>      /* -ENOMEM */
 #include <string.h>
@@ -87,14 +94,14 @@ void w_timers_free(struct timers *ts)
         ts->heap = (struct heap){ 0 };
 }
 
-/* True if the heap has room for `spare` more. */
+/* True: the heap has room for `spare` more timers. */
 static bool has_room(const struct timers *ts, uint32_t spare)
 {
         return ts->heap.cap - ts->heap.n >= spare;
 }
 
-/* Replaces the array by one of `cap` slots; what is to be unmapped, or slots itself if the heap has
- * grown meanwhile. */
+/* Replaces the array by one of `cap` slots. Returns the array that the caller must unmap: the old
+ * one; or slots itself, if the heap has grown meanwhile. */
 static struct heap_slot *swap_array_locked(struct timers *ts, struct heap_slot *slots, uint32_t cap)
 {
         struct heap_slot *old = ts->heap.slots;
@@ -195,8 +202,8 @@ int64_t w_timers_key_locked(const struct timers *ts, const struct timer *t)
         return ts->heap.slots[t->index].key;
 }
 
-/* An M on g0 with this P is about to go through the search and has nobody to tell: PROTOCOL
- * timekeeper says why (sched/timer/timekeeper.c). Neither has who holds the only P. */
+/* An M on g0 that holds this P is about to search, and need not notify: PROTOCOL timekeeper says
+ * why (sched/timer/timekeeper.c). Nor must an M that holds the only P. */
 void w_timers_unlock_told(struct timers *ts, int64_t first_before)
 {
         int64_t first = w_timers_next_at(ts);
@@ -213,7 +220,8 @@ void w_timers_unlock_told(struct timers *ts, int64_t first_before)
 
 /* ---- Arming and disarming -------------------------------------------------------------------- */
 
-/* Whoever has no P spreads over all; where a P is gone, P 0 stands in. NULL: no memory. */
+/* Locks a heap for a thread without a P: these spread over all Ps. If the P is removed, P 0 serves
+ * instead. NULL: no memory. */
 static struct timers *lock_some_heap(const struct timer *t)
 {
         struct timers *ts = &w_sched.all_p[((uintptr_t)t >> 6) % w_n_p()]->timers;
@@ -245,7 +253,7 @@ bool w_timer_arm(struct timer *t, int64_t when)
         return true;
 }
 
-/* Locks the heap that t is in; NULL: none. It may move to another one before the lock is had. */
+/* Locks the heap that t is in; NULL: none. t may move to another heap before the lock is taken. */
 static struct timers *lock_home(struct timer *t)
 {
         for (;;) {
@@ -286,8 +294,8 @@ static struct g *fire_frame_locked(struct timers *ts, struct timer *t)
         return gp;
 }
 
-/* Fires what is due until something is to be done without the lock: true, and that is in *r. Those
- * who are to run gather in `woken`. */
+/* Fires due timers, and collects the woken goroutines in `woken`. True: it stopped because *r has a
+ * call that must be made without the lock. */
 static bool fire_locked(struct timers *ts, int64_t now, struct queue *woken, struct timer_call *r)
 {
         r->call = NULL;
@@ -303,7 +311,7 @@ static bool fire_locked(struct timers *ts, int64_t now, struct queue *woken, str
         return r->call != NULL;
 }
 
-/* The earliest runs here and first, the others in the order of their times. */
+/* The goroutine with the earliest timer runs next on pp, the rest in the order of their timers. */
 static void queue_woken(struct p *pp, struct queue *woken)
 {
         w_lockthread_sort_out(woken);
@@ -313,7 +321,7 @@ static void queue_woken(struct p *pp, struct queue *woken)
                 return;
         w_queue_put_next(pp, W_CONTAINER_OF(first, struct g, link));
         if (woken->n)
-                w_queue_many(pp, woken);
+                w_ready_publish(pp, woken);
 }
 
 uint32_t w_timers_run(struct timers *ts, int64_t now)
@@ -348,7 +356,7 @@ int64_t w_timers_first(int64_t after)
         return first;
 }
 
-/* Alarms that were stopped stay for some time. */
+/* Skips lazy timers that were stopped: these stay in the heap for some time. */
 static bool has_pending_locked(const struct timers *ts)
 {
         for (uint32_t i = 0; i < ts->heap.n; i++) {
@@ -376,12 +384,12 @@ bool w_timers_pending(void)
 
 /* ---- Moving ---------------------------------------------------------------------------------- */
 
-/* Locks both, with room in `to` for all of `from`, and one more for its owner. */
+/* Locks both heaps, with room in `to` for all timers of `from` and one more for the M of its P. */
 static int lock_both(struct timers *from, struct timers *to)
 {
         for (;;) {
                 w_lock(&from->lock);
-                w_lock(&to->lock);      /* nobody else holds two */
+                w_lock(&to->lock);      /* no other thread holds two */
                 if (has_room(to, from->heap.n + 1))
                         return 0;
                 uint32_t cap = to->heap.cap;

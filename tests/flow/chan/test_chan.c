@@ -133,7 +133,7 @@ static void give_turn(void *arg)
         send_int(t->c, t->number);
 }
 
-GO_TEST(those_who_wait_are_served_in_order)
+GO_TEST(waiters_are_served_in_order)
 {
         enum { N = 20 };
         struct waiting_turn turns[N];
@@ -295,7 +295,7 @@ static void close_on(void (*fn)(void *), weft_chan *c)
         weft_chan_unref(c);
 }
 
-GO_TEST(close_wakes_all_who_wait)
+GO_TEST(close_wakes_all_waiters)
 {
         close_on(recv_until_closed, new_chan(24, 0));
         close_on(recv_until_closed, new_chan(24, 5));

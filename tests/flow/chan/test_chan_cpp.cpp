@@ -55,4 +55,5 @@ void main_cpp(void *)
 TEST(typed_channels_in_cpp)
 {
         CHECK_EQ(weft_run(main_cpp, nullptr), 0);
+        CHECK_EQ(weft_threads_left(), 0);
 }

@@ -1,4 +1,4 @@
-/* tests/flow/chan/test_chan_fair.c - channels and the scheduler: nobody is kept out.
+/* tests/flow/chan/test_chan_fair.c - channels and the scheduler: no goroutine starves.
  *
  * test: procs=1,2,4
  *
@@ -24,7 +24,7 @@ static void ask_and_yield(void *c)
                 weft_yield();
 }
 
-GO_TEST(one_who_asks_and_yields_hears_the_answer)
+GO_TEST(a_goroutine_that_asks_and_yields_hears_the_answer)
 {
         weft_chan *c = new_chan(0);
         int64_t    id = sched_go(ask_and_yield, c);
@@ -101,8 +101,8 @@ GO_TEST(a_pair_that_works_more_per_hop_does_not_starve_the_other)
         w_store_rel(&stop, 1);
         for (int i = 0; i < 4; i++)
                 sched_join(ids[i]);
-        /* Turns are by hops: at one P the lighter pair gets about as many. At more the kernel has a
-         * say. */
+        /* A turn is a hop: with one P the lighter pair gets about as many. With more Ps the kernel
+         * decides, too. */
         CHECK_MSG(sched_procs() > 1 || light > heavy / 20, "%llu heavy hops, %llu light ones",
                   (unsigned long long)heavy, (unsigned long long)light);
         for (int i = 0; i < 2; i++) {

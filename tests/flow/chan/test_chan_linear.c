@@ -3,9 +3,9 @@
  *
  * A few goroutines make a few random calls each on two channels. Every call is stamped with a
  * counter before and after. Afterwards a search looks for an order of the calls that respects the
- * stamps and in which a plain sequential channel gives the same results: if there is none the
- * channels are not what they claim to be. Calls that wait are tried with the state at one moment
- * too, since a send and the receive that it meets happen together.
+ * stamps and in which a plain sequential channel gives the same results. If there is none, the
+ * channels are not linearizable. Calls that wait are tried with the state at one moment too, since
+ * a send and the receive that it meets happen together.
  *
  * test: procs=1,2,4
  *
@@ -23,11 +23,11 @@ enum op_kind {
         OP_TRY_SEND, OP_TRY_RECV, OP_CLOSE, OP_SELECT_DEFAULT, OP_SEND, OP_RECV, N_OP_KINDS
 };
 
-/* What a call did to one channel, in the end: a select is what it chose. */
+/* What a call did to one channel in the end: a select counts as the case that it chose. */
 struct call {
         enum op_kind kind;
-        int          chan;              /* the first; the second of a select is the other one */
-        bool         sends[2];          /* of a select: what its two cases are */
+        int          chan;              /* the first; a select's second case is on the other */
+        bool         sends[2];          /* of a select: the kinds of its two cases */
         int          chosen;            /* of a select: 0, 1, or 2 for the default */
         int          rc, value;
         uint32_t     begin, end;
@@ -137,7 +137,7 @@ static bool must_wait(const struct model *m, int c, bool sends)
         return !m->closed[c] && (sends ? m->n[c] == m->cap[c] : m->n[c] == 0);
 }
 
-/* The channel and direction that a call came down to; false: none. */
+/* The channel and direction that a call used; false: none. */
 static bool came_down_to(const struct call *call, int *c, bool *sends)
 {
         *c = call->chan;
@@ -177,7 +177,7 @@ static bool apply(struct model *m, const struct call *call)
         }
 }
 
-/* A send and a receive that meet: one of them waited, so there was no other way at that moment. */
+/* A send and a receive that meet: one of them waited, so nothing else was possible then. */
 static bool meet(const struct model *m, const struct call *s, const struct call *r)
 {
         int  c, d;
@@ -196,7 +196,7 @@ struct search {
         uint64_t              n_steps;
 };
 
-/* May this call be the next? Not if another that is left has ended before it began. */
+/* May this call be the next? Not if another remaining call has ended before it began. */
 static bool may_be_next(const struct history *h, const int at[N_ACTORS], int actor)
 {
         const struct call *call = &h->calls[actor][at[actor]];
@@ -279,7 +279,7 @@ static void print(const struct history *h)
 
 /* ---- Histories ------------------------------------------------------------------------------- */
 
-/* True: it was looked at. */
+/* True: the history was searched. */
 static bool one_history(uint64_t seed)
 {
         struct history h = { .seed = seed };
@@ -298,8 +298,8 @@ static bool one_history(uint64_t seed)
                 ids[i] = sched_go(act, &actors[i]);
                 done[i] = WEFT_JOIN(ids[i]);
         }
-        /* Who waits for a partner that does not come is released by a close, as one more actor
-         * would: such a history is not looked at. */
+        /* A close releases calls that wait for a partner that does not come. The close acts as one
+         * more party, so such a history is not searched. */
         bool released = false;
 
         done[N_ACTORS] = WEFT_AFTER(WEFT_MS(1));
@@ -347,10 +347,10 @@ TEST(an_impossible_history_is_refused)
                                                        .end = (uint32_t)(10 * i + 5) };
         CHECK(is_linear(&h));
         h.calls[0][0] = (struct call){ .kind = OP_SEND, .value = 5, .begin = 0, .end = 5 };
-        CHECK(!is_linear(&h));                  /* sent, and nobody ever finds it */
+        CHECK(!is_linear(&h));                  /* sent, and never received */
         h.calls[1][3].rc = 0;
         h.calls[1][3].value = 5;
-        CHECK(!is_linear(&h));                  /* found late, and others found nothing before */
+        CHECK(!is_linear(&h));                  /* received late; earlier calls found nothing */
         h.calls[1][0].rc = 0;
         h.calls[1][0].value = 5;
         h.calls[1][3].rc = -EAGAIN;

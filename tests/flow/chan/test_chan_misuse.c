@@ -1,4 +1,4 @@
-/* tests/flow/chan/test_chan_misuse.c - channels: bad input, references, memory, nobody there.
+/* tests/flow/chan/test_chan_misuse.c - channels: bad input, references, memory, no partner.
  *
  * test: procs=1,2,4
  *
@@ -87,7 +87,7 @@ static void main_one_unref_too_many(void *arg)
 static void die_by_unref(void *arg)
 {
         (void)arg;
-        weft_run(main_one_unref_too_many, NULL);
+        (void)!weft_run(main_one_unref_too_many, NULL);
 }
 
 TEST(one_unref_too_many_is_misuse)
@@ -112,12 +112,12 @@ static void main_unref_waited_on(void *arg)
 static void die_by_last_unref(void *arg)
 {
         (void)arg;
-        weft_run(main_unref_waited_on, NULL);
+        (void)!weft_run(main_unref_waited_on, NULL);
 }
 
 TEST(the_last_unref_under_a_waiter_is_misuse)
 {
-        test_expect_death(die_by_last_unref, NULL, SIGABRT, "while somebody waits on it");
+        test_expect_death(die_by_last_unref, NULL, SIGABRT, "while a call waits on it");
 }
 
 GO_TEST(channels_are_used_again)
@@ -155,7 +155,7 @@ static void main_leave_channels(void *arg)
         weft_yield();
 }
 
-TEST(what_nobody_frees_goes_with_the_run)
+TEST(unfreed_channels_are_freed_with_the_run)
 {
         sched_warm_up();
         sched_run(main_leave_channels, NULL);

@@ -26,7 +26,7 @@ GO_TEST(the_index_and_its_result)
         cs[0].result = cs[4].result = 77;
         CHECK_EQ(weft_select(cs, 5), 1);
         CHECK_EQ(cs[1].result, 0);
-        CHECK_EQ(cs[0].result, 77);     /* others are left alone */
+        CHECK_EQ(cs[0].result, 77);     /* other results are not written */
         CHECK_EQ(weft_select(cs, 5), 4);
         CHECK_EQ(cs[4].result, 0);
         CHECK_EQ(weft_chan_try_send(a, &(int){ 6 }), 0);
@@ -68,7 +68,7 @@ static void select_nothing(void *arg)
 {
         weft_case cs[] = { WEFT_RECV(NULL, NULL), { { 0 }, 0, 0 } };
 
-        weft_select(arg ? cs : NULL, arg ? 2 : 0);
+        (void)!weft_select(arg ? cs : NULL, arg ? 2 : 0);
         CHECK_MSG(false, "a select of nothing returned");
 }
 
@@ -113,7 +113,7 @@ static void chooser_start(int64_t *id, struct chooser *me)
 static void chooser_end(int64_t id, struct chooser *me)
 {
         sched_join(id);
-        for (int i = 0; i < 3; i++)     /* which checks that nobody is left in line */
+        for (int i = 0; i < 3; i++)     /* which checks that both queues are empty */
                 weft_chan_unref(me->c[i]);
 }
 
@@ -145,8 +145,8 @@ GO_TEST(a_partner_ends_the_wait)
         CHECK(me.index == 1 && me.result == -EPIPE && me.value == 0);
 }
 
-/* A select that lost stands in line behind others for a while; the line must stay whole. */
-GO_TEST(a_loser_leaves_the_line_whole)
+/* A select that lost stays in a queue among other waiters for a while: it must stay intact. */
+GO_TEST(a_loser_leaves_the_queue_intact)
 {
         weft_chan *a = new_chan(0), *b = new_chan(0);
         int        x = 0;
@@ -196,7 +196,7 @@ GO_TEST(each_ready_case_is_as_likely)
                 counts[got]++;
         }
         CHECK_EQ(counts[1] + counts[2], 0);
-        /* 4 are ready; 10 sigma is less than n / 4 for every n here above 300. */
+        /* 4 are ready; 10 sigma is less than n / 4 for every n above 300. */
         for (int i = 0; i < N + 2; i++)
                 if (i != 1 && i != 2)
                         CHECK_MSG(counts[i] > n / 8 && counts[i] < n / 2, "%d of %d", counts[i], n);
@@ -204,7 +204,7 @@ GO_TEST(each_ready_case_is_as_likely)
                 weft_chan_unref(c[i]);
 }
 
-/* Two sends of one channel in one select: both values come. */
+/* Two sends on one channel in one select: both values arrive in the end. */
 static void send_either(void *c)
 {
         int       zero = 0, one = 1, stop = 0;

@@ -168,6 +168,7 @@ TEST(a_thread_selects_on_descriptors)
         sync_thread_start(&t, time_main, NULL);
         sync_thread_join(&t);
         CHECK_EQ(weft_stop(), 0);
+        CHECK_EQ(weft_threads_left(), 0);
 }
 
 GO_TEST(both_directions_of_one_socket)
@@ -204,7 +205,7 @@ static void left_main(void *arg)
         (void)sync_go_waiting(watch, &w);
 }
 
-TEST(a_run_ends_while_somebody_selects)
+TEST(a_run_ends_while_a_goroutine_selects)
 {
         int fds[2];
 

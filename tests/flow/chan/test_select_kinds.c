@@ -1,5 +1,4 @@
-/* tests/flow/chan/test_select_kinds.c - select: joins, times, cancellation, threads that are not
- * weft's.
+/* tests/flow/chan/test_select_kinds.c - select: joins, times, cancellation, foreign threads.
  *
  * test: procs=1,2,4
  *
@@ -99,7 +98,7 @@ GO_TEST(the_earliest_time_counts)
         weft_case  cs[] = { WEFT_AFTER(WEFT_FOREVER), WEFT_RECV(c, NULL), WEFT_AFTER(WEFT_MS(3)),
                             WEFT_AFTER(WEFT_MS(2)), WEFT_AFTER(WEFT_SEC(5)) };
 
-        for (int i = 0; i < 3; i++) {           /* it counts from each call */
+        for (int i = 0; i < 3; i++) {           /* the time counts from each call */
                 int64_t start = w_os_now();
 
                 CHECK_EQ(weft_select(cs, 5), 3);
@@ -190,7 +189,7 @@ GO_TEST(a_scope_strikes_also_what_could_go_on)
         weft_chan_unref(never);
 }
 
-/* Delivered or cancelled: both sides say the same, many times. */
+/* Delivered or cancelled: both sides agree, many times. */
 struct either {
         weft_chan *c, *other;
         weft_scope scope;

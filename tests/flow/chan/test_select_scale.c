@@ -1,5 +1,5 @@
-/* tests/flow/chan/test_select_scale.c - select: many cases, much traffic. Many who wait in line are
- * in test_line_cost.c.
+/* tests/flow/chan/test_select_scale.c - select: many cases, much traffic. Long wait queues are in
+ * test_line_cost.c.
  *
  * test: procs=1,2,4
  *
@@ -99,7 +99,7 @@ static void stress_recv(void *arg)
         }
 }
 
-/* All four at once; a case is taken out when its channel has had enough. */
+/* All four at once; a case is removed when its channel has all its elements. */
 static void stress_select(struct stress *s, bool sends)
 {
         uint32_t  left[N_STRESS];

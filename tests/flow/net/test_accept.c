@@ -67,7 +67,7 @@ GO_TEST(accept_ends_with_its_scope)
         net_close(listener);
 }
 
-GO_TEST(close_ends_all_who_accept)
+GO_TEST(close_ends_all_accepts)
 {
         char    where[NET_TEXT];
         int     listener = net_listen("tcp", "127.0.0.1:0", where);
@@ -170,7 +170,7 @@ static void read_one(void *arg)
         CHECK_EQ(weft_read(*(int *)arg, &c, 1), 1);
 }
 
-/* Somebody has waited for a descriptor: weft's own are open. */
+/* A goroutine has waited for a descriptor, so weft's own descriptors are open. */
 static void open_poller(void)
 {
         int fds[2];
@@ -255,8 +255,8 @@ TEST(accept_without_descriptors_hears_of_a_close)
         sched_run(shortage_main, "by weft_close");
 }
 
-/* Close ends those who back off, too. */
-GO_TEST(close_ends_who_waits_for_descriptors)
+/* Close also ends the callers that back off. */
+GO_TEST(close_ends_a_wait_for_descriptors)
 {
         char where[NET_TEXT];
         int  listener = net_listen("tcp", "127.0.0.1:0", where), fds[LIMIT];
@@ -317,7 +317,7 @@ TEST(accept_goes_on_after_what_passes)
 /* ---- Without room for what was accepted ------------------------------------------------------ */
 
 #if defined(W_DEBUG)
-/* One that does not block, of other code. */
+/* A non-blocking socket that other code made. */
 static int listen_foreign(void)
 {
         char where[NET_TEXT];
@@ -327,7 +327,7 @@ static int listen_foreign(void)
         return fd;
 }
 
-/* By other code: nothing of weft's is needed for it. */
+/* Made by other code: this needs nothing of the runtime. */
 static int connect_to(int listener)
 {
         struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) },
@@ -433,7 +433,7 @@ static void run_injected(void (*fn)(void *))
 #endif
 
 TEST(what_there_is_no_room_for_is_accepted_all_the_same)  { run_injected(no_room_main); }
-TEST(who_has_to_leave_takes_what_was_accepted_along)      { run_injected(taken_along_main); }
+TEST(a_caller_that_must_leave_returns_what_was_accepted)      { run_injected(taken_along_main); }
 TEST(nothing_is_accepted_before_there_is_a_poller)        { run_injected(no_poller_main); }
 TEST(accept_that_cannot_wait_pauses_and_ends_in_time)     { run_injected(no_wait_main); }
 

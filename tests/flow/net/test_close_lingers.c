@@ -1,5 +1,4 @@
-/* tests/flow/net/test_close_lingers.c - a close(2) that takes its time keeps nobody else from
- * running.
+/* tests/flow/net/test_close_lingers.c - other goroutines run during a close(2) that takes long.
  *
  * test: procs=1,2,4 valgrind=no
  * Valgrind assumes that close(2) never waits.
@@ -12,10 +11,10 @@
 #include <poll.h>
 
 /* One socket that lingers: close(2) returns once the other end, fds[1], is reset by its close; or,
- * with 0 all the same, at the first signal: the storm has to pause while it is to be seen there. */
+ * with 0 all the same, at the first signal: the storm must pause while the test looks for it. */
 struct lingerer {
         int          fds[2];
-        int64_t      ids[2];            /* who uses it */
+        int64_t      ids[2];            /* its users */
         w_atomic_u32 n_left;            /* of them have not returned: one of them closes it */
 };
 
@@ -38,7 +37,7 @@ static bool has_room(int fd)
         return n == 1;
 }
 
-/* The other end takes some of it by and by, as long as nobody reads. */
+/* The other end takes some of it by and by, without a reader. */
 static void fill(int fd)
 {
         static const char bytes[1 << 16];
@@ -62,7 +61,7 @@ static void make_lingerer(struct lingerer *l, bool is_own)
         fill(l->fds[0]);
 }
 
-/* ---- Who closes ------------------------------------------------------------------------------ */
+/* ---- The closers ----------------------------------------------------------------------------- */
 
 static void close_it(void *arg)
 {
@@ -84,7 +83,7 @@ static void close_in_call(void *arg)
         CHECK_EQ(weft_blocking(close_it, arg), 0);
 }
 
-/* The last who uses a number that somebody else has closed is the one who really does. */
+/* The last user of a number that another goroutine has closed makes the real close(2). */
 static void read_it(void *arg)
 {
         struct lingerer *l = arg;
@@ -104,7 +103,7 @@ static void select_it(void *arg)
         w_sub_acqrel(&l->n_left, 1);
 }
 
-/* ---- And the others -------------------------------------------------------------------------- */
+/* ---- Other goroutines ------------------------------------------------------------------------ */
 
 static void add_user(struct lingerer *l, void (*fn)(void *))
 {
@@ -113,7 +112,7 @@ static void add_user(struct lingerer *l, void (*fn)(void *))
         l->ids[i] = sched_go(fn, l);
 }
 
-/* Somebody is in close(2), and goroutine 1 comes back before it is over. */
+/* A goroutine is in close(2), and goroutine 1 returns before that ends. */
 static void await_linger(struct lingerer *l)
 {
         while (sched_state_of(l->ids[0]) != G_REGION && sched_state_of(l->ids[1]) != G_REGION) {
@@ -234,7 +233,7 @@ TEST(a_run_ends_while_a_socket_lingers)
 {
         weft_config cfg = { .shutdown_ms = 20 };
 
-        CHECK_EQ(weft_run_with(&cfg, leave_main, NULL), 1);
+        CHECK_EQ(sched_run_left(&cfg, leave_main, NULL), 1);
         CHECK_EQ(w_load_acq(&left.n_left), 1);
         test_storm_resume();
         CHECK_EQ(close(left.fds[1]), 0);

@@ -21,7 +21,7 @@ enum {
         EACH_MAX = 5 * 1024,            /* bytes of memory, idle */
         IDLE_NS = 200000000,
         IDLE_CPU_NS = IDLE_NS / 20,
-        IDLE_ATTEMPTS = 5,              /* somebody may still be on its way to sleep */
+        IDLE_ATTEMPTS = 5,              /* a goroutine may still be about to sleep */
         EXACTLY_FROM = 5000,            /* connections, or what else is there counts too much */
 };
 
@@ -55,7 +55,7 @@ static void accept_all(void *arg)
 
 /* ---- The clients ----------------------------------------------------------------------------- */
 
-/* Who closes first leaves no port behind. */
+/* The end that closes first leaves no port behind. */
 static int connect_to(const struct sockaddr_in *in)
 {
         struct linger at_once = { .l_onoff = 1 };
@@ -83,8 +83,8 @@ static void expect(int fd, uint32_t i, uint32_t round)
                   t.connection, t.round);
 }
 
-/* Whoever is answered has been accepted, and all before it: the queue of the listener, from which
- * the kernel would drop some for a second, never overflows. */
+/* A client that is answered has been accepted, and so have all clients before it. The queue of the
+ * listener never overflows; from a full queue the kernel would drop some for a second. */
 static void connect_all(int *fds, const struct sockaddr_in *at)
 {
         for (uint32_t i = 0; i < n_clients; i++) {
@@ -188,7 +188,7 @@ static void connections_main(void *arg)
         sched_join(acceptor);
 }
 
-/* False: there are not so many descriptors to be had. */
+/* False: that many descriptors are not available. */
 static bool allow(uint32_t n_fds)
 {
         struct rlimit lim;
@@ -211,7 +211,7 @@ TEST(ten_thousand_connections)
         pid_t                 pid = net_fork(client_main, fds);
 
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, connections_main, fds), 0);
+        CHECK_EQ(sched_run_left(&cfg, connections_main, fds), 0);
         test_wait_for(pid, &status);
         CHECK_EQ(status, 0);
         CHECK_EQ(test_resources_now().descriptors, before.descriptors);

@@ -1,4 +1,4 @@
-/* tests/flow/net/test_dial.c - weft_dial: names, several addresses, and whom nobody answers.
+/* tests/flow/net/test_dial.c - weft_dial: names, several addresses, and dials without an answer.
  *
  * test: procs=1,2,4 sources=lib/extra/fake_names.c
  *
@@ -23,7 +23,7 @@ static void expect_dial(const char *net, const char *addr)
 
 /* ---- One address ----------------------------------------------------------------------------- */
 
-GO_TEST(who_is_refused_is_told)
+GO_TEST(a_dial_that_is_refused_returns_an_error)
 {
         char where[NET_TEXT];
         int  kept, port = net_refused_port(&kept), before = net_sockets();
@@ -55,7 +55,7 @@ TEST(a_socket_that_has_met_itself_is_known)
         CHECK_EQ(close(fds[1]), 0);
 }
 
-GO_TEST(who_is_not_answered_ends_with_its_scope)
+GO_TEST(a_dial_without_an_answer_ends_with_its_scope)
 {
         char where[NET_TEXT];
         int  full[2], before;
@@ -128,13 +128,13 @@ GO_TEST(a_resolver_that_is_slower_than_the_deadline_is_left)
 enum { ONE = INADDR_LOOPBACK, TWO, THREE };
 
 /* A listener that is silent at 127.0.0.1, a good one at 127.0.0.2, and two addresses that refuse:
- * the port is kept from others there. */
+ * the port is reserved there. */
 struct several {
         int  good, silent[2], refuse[2];
         char where[NET_TEXT];
 };
 
-/* -1: somebody else has that port there. */
+/* -1: the port is in use there. */
 static int keep_port(uint32_t addr, int port)
 {
         struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr = { htonl(addr) },

@@ -252,24 +252,24 @@ TEST(many_write_to_one_unix_socket)
         sched_run(writers_main, &make);
 }
 
-/* ---- Those who want to know ------------------------------------------------------------------ */
+/* ---- Observers ------------------------------------------------------------------------------- */
 
 static void know_in(void *arg)
 {
-        CHECK_EQ(weft_wait_fd(*(int *)arg, POLLIN), POLLIN);
+        CHECK_EQ(weft_fd_wait(*(int *)arg, POLLIN), POLLIN);
 }
 
 static void know_urgent(void *arg)
 {
-        CHECK_EQ(weft_wait_fd(*(int *)arg, POLLPRI), POLLPRI);
+        CHECK_EQ(weft_fd_wait(*(int *)arg, POLLPRI), POLLPRI);
 }
 
 static void know_end(void *arg)
 {
-        CHECK_EQ(weft_wait_fd(*(int *)arg, POLLRDHUP), POLLRDHUP);
+        CHECK_EQ(weft_fd_wait(*(int *)arg, POLLRDHUP), POLLRDHUP);
 }
 
-GO_TEST(who_wants_to_know_is_told_of_everything)
+GO_TEST(observers_are_told_of_everything)
 {
         int     fds[2];
         int64_t ids[4];
@@ -277,7 +277,7 @@ GO_TEST(who_wants_to_know_is_told_of_everything)
 
         own_tcp_pair(fds);
         own_both(fds);
-        CHECK_EQ(weft_wait_fd(fds[0], POLLIN | POLLOUT), POLLOUT);
+        CHECK_EQ(weft_fd_wait(fds[0], POLLIN | POLLOUT), POLLOUT);
         for (int i = 0; i < 2; i++)
                 ids[i] = sync_go_waiting(know_in, &fds[0]);
         ids[2] = sync_go_waiting(know_urgent, &fds[0]);
@@ -285,7 +285,7 @@ GO_TEST(who_wants_to_know_is_told_of_everything)
         CHECK_EQ(weft_write(fds[1], "x", 1), 1);
         for (int i = 0; i < 2; i++)
                 sched_join(ids[i]);
-        CHECK_EQ(weft_wait_fd(fds[0], POLLIN), POLLIN);
+        CHECK_EQ(weft_fd_wait(fds[0], POLLIN), POLLIN);
         CHECK_EQ(weft_read(fds[0], &c, 1), 1);
         CHECK_EQ(send(fds[1], "y", 1, MSG_OOB), 1);
         sched_join(ids[2]);
@@ -314,10 +314,10 @@ static void expect_ebadf_in_scope(void *arg)
 
 static void expect_ebadf_knowing(void *arg)
 {
-        CHECK_EQ(weft_wait_fd(*(int *)arg, POLLIN), -EBADF);
+        CHECK_EQ(weft_fd_wait(*(int *)arg, POLLIN), -EBADF);
 }
 
-/* Alone; in line; and those who want to know. */
+/* Alone; in the queue; and observers. */
 GO_TEST(close_ends_all_waits)
 {
         static void (*const who[])(void *) = { expect_ebadf, expect_ebadf_in_scope,
@@ -384,7 +384,7 @@ static void use(int fds[2])
         sched_join(id);
 }
 
-/* Other code closes what weft has made: who waits is told once weft makes that number again. */
+/* Other code closes what weft made: the waiters are told once weft makes that number again. */
 static void misuse_main(void *arg)
 {
         int old[2], fresh[2];
@@ -396,7 +396,7 @@ static void misuse_main(void *arg)
         int64_t first = sync_go_waiting(expect_ebadf, &old[0]);
         int64_t second = sync_go_waiting(expect_ebadf_in_scope, &old[0]);
 
-        CHECK_EQ(weft_sleep(WEFT_MS(20)), 0);   /* who is woken in vain just then reads anew */
+        CHECK_EQ(weft_sleep(WEFT_MS(20)), 0);   /* a trier woken in vain just then reads anew */
         sched_await_parked(first);
         sched_await_parked(second);
         CHECK_EQ(close(old[0]), 0);
@@ -412,7 +412,7 @@ static void misuse_main(void *arg)
 
 TEST(others_close_and_weft_makes_the_number_again) { sched_run(misuse_main, NULL); }
 
-/* Somebody waits under that number before weft knows the file. */
+/* A goroutine waits under that number before weft knows the file. */
 static void early_main(void *arg)
 {
         int fds[2];
@@ -427,7 +427,7 @@ static void early_main(void *arg)
         own_close(fds);
 }
 
-TEST(who_waits_too_early_is_in_nobodys_way) { sched_run(early_main, NULL); }
+TEST(a_wait_before_the_file_is_made_does_no_harm) { sched_run(early_main, NULL); }
 
 GO_TEST(files_that_cannot_be_watched_are_refused)
 {
@@ -435,12 +435,12 @@ GO_TEST(files_that_cannot_be_watched_are_refused)
 
         CHECK(file);
         CHECK_EQ(own_made(fileno(file)), -EPERM);
-        CHECK_EQ(weft_wait_fd(fileno(file), POLLIN), POLLIN);
+        CHECK_EQ(weft_fd_wait(fileno(file), POLLIN), POLLIN);
         fclose(file);
         CHECK_EQ(own_made(1 << 20), -EBADF);
 }
 
-/* A descriptor outlives the run in which it was made, and is nobody's in the next one. */
+/* A descriptor outlives the run in which it was made, and is foreign in the next run. */
 static void across_main(void *arg)
 {
         int *fds = arg;

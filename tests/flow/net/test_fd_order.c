@@ -1,7 +1,7 @@
-/* tests/flow/net/test_fd_order.c - who has waited longest for a descriptor is served first.
+/* tests/flow/net/test_fd_order.c - the longest wait for a descriptor is served first.
  *
- * One piece of news at a time: who goes on is known before the next one comes, and so is that all
- * others are in line again.
+ * One event at a time: before the next event the test knows which waiter was served, and that all
+ * other waiters are in the queue again.
  *
  * test: procs=1,2,4
  *
@@ -119,7 +119,7 @@ GO_TEST(readers_of_a_descriptor_of_others_are_served_in_order)
         read_in_order();
 }
 
-/* Bytes that somebody else may be quicker to take: who was woken for them is still the first. */
+/* Other code may be quicker to take the bytes; the waiter that was woken is still the first. */
 static void write_some(void)
 {
         char c;
@@ -134,7 +134,7 @@ static void write_some(void)
         write_byte();
 }
 
-GO_TEST(who_is_woken_in_vain_is_still_the_first)
+GO_TEST(a_waiter_woken_in_vain_is_still_the_first)
 {
         own_unix_pair(world.fds);
         world.size = 1;

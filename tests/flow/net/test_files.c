@@ -1,4 +1,4 @@
-/* tests/flow/net/test_files.c - regular files: places, turns, and the others go on.
+/* tests/flow/net/test_files.c - regular files: slots, their order, and other goroutines run on.
  *
  * test: procs=1,2,4
  *
@@ -170,7 +170,7 @@ GO_TEST(scopes_are_looked_at_before_a_transfer)
         CHECK_EQ(weft_scope_close(&s), 0);
         CHECK_EQ(weft_read(fd, &c, 1), 0);
         weft_block_begin();
-        CHECK_EQ(weft_pwrite(fd, &c, 1, 0), 1);         /* waits for nobody's turn */
+        CHECK_EQ(weft_pwrite(fd, &c, 1, 0), 1);         /* needs no slot */
         weft_block_end();
         CHECK_EQ(weft_close(fd), 0);
 }
@@ -193,7 +193,7 @@ static void turns_main(void *arg)
         (void)arg;
         CHECK_EQ(turns_enter(), 0);
         sync_thread_start(&t, thread_main, &fd);
-        sync_thread_join(&t);                           /* blocks no thread of weft's */
+        sync_thread_join(&t);                           /* blocks no thread of the runtime */
         CHECK_EQ(weft_scope_open(&s, WEFT_MS(2)), 0);
         CHECK_EQ(weft_pwrite(fd, "x", 1, 0), -ETIMEDOUT);
         CHECK_EQ(weft_scope_close(&s), 0);
@@ -205,12 +205,12 @@ static void turns_main(void *arg)
         CHECK_EQ(weft_close(fd), 0);
 }
 
-TEST(who_writes_a_file_waits_for_a_place)
+TEST(a_writer_of_a_file_waits_for_a_slot)
 {
         weft_config cfg = { .file_threads = 1 };
 
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, turns_main, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, turns_main, NULL), 0);
 }
 
 static void left_main(void *arg)
@@ -219,13 +219,13 @@ static void left_main(void *arg)
         (void)sync_go_waiting(thread_main, arg);
 }
 
-TEST(a_run_ends_while_somebody_waits_for_a_place)
+TEST(a_run_ends_during_a_wait_for_a_slot)
 {
         weft_config cfg = { .file_threads = 1 };
         int         fd = open_temp();
 
         for (int i = 0; i < 3; i++)
-                CHECK_EQ(weft_run_with(&cfg, left_main, &fd), 0);
+                CHECK_EQ(sched_run_left(&cfg, left_main, &fd), 0);
         CHECK_EQ(close(fd), 0);
 }
 
@@ -234,7 +234,7 @@ TEST(a_run_ends_while_somebody_waits_for_a_place)
 enum {
         N_FILES = 200, N_GS = 2000, N_RECORDS = 3, RECORD = 512, N_PLACES = 8,
         TICK_NS = 200000, LATE_NS = 40000000,   /* a tick, and what it may take on the average */
-        ATTEMPTS = 5,                           /* others may use the machine */
+        ATTEMPTS = 5,                           /* other processes may use the machine */
 };
 
 static struct {
@@ -262,7 +262,7 @@ static void write_and_read(void *arg)
         w_add_rlx(&many.n_done, 1);
 }
 
-/* Counts while the others are busy, and looks how many threads there are. */
+/* Counts while the other goroutines are busy, and checks the number of threads. */
 static void tick(void *arg)
 {
         uint32_t n = *(uint32_t *)arg;
@@ -320,5 +320,5 @@ TEST(two_thousand_use_two_hundred_files)
         weft_config cfg = { .file_threads = N_PLACES };
 
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, many_main, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, many_main, NULL), 0);
 }

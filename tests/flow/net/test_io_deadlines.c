@@ -15,7 +15,7 @@
 
 enum {
         SOON_NS = 1500000, LATE_NS = 10 * SOON_NS + 200000000,
-        LATE_MAX = 5,                   /* times in a row, where others use the machine as well */
+        LATE_MAX = 5,                   /* times in a row, on a busy machine */
         SMALL = 4096, LARGE = 1 << 20,
 };
 
@@ -35,14 +35,14 @@ static ssize_t by_read_full(int fd) { return weft_read_full(fd, buffer, SMALL); 
 static ssize_t by_readv(int fd)     { return weft_readv(fd, vec, 2); }
 static ssize_t by_recvfrom(int fd)  { return weft_recvfrom(fd, buffer, SMALL, 0, NULL, NULL); }
 static ssize_t by_recvmsg(int fd)   { struct msghdr m = message(); return weft_recvmsg(fd, &m, 0); }
-static ssize_t by_waiting_in(int fd) { return weft_wait_fd(fd, POLLIN); }
+static ssize_t by_waiting_in(int fd) { return weft_fd_wait(fd, POLLIN); }
 
 static ssize_t by_write(int fd)     { return weft_write(fd, buffer, SMALL); }
 static ssize_t by_write_all(int fd) { return weft_write_all(fd, buffer, SMALL); }
 static ssize_t by_writev(int fd)    { return weft_writev(fd, vec, 2); }
 static ssize_t by_sendto(int fd)    { return weft_sendto(fd, buffer, SMALL, 0, NULL, 0); }
 static ssize_t by_sendmsg(int fd)   { struct msghdr m = message(); return weft_sendmsg(fd, &m, 0); }
-static ssize_t by_waiting_out(int fd) { return weft_wait_fd(fd, POLLOUT); }
+static ssize_t by_waiting_out(int fd) { return weft_fd_wait(fd, POLLOUT); }
 
 static ssize_t by_select_in(int fd)
 {
@@ -116,7 +116,7 @@ struct kind {
         const char *name;
         void      (*make)(int fds[2]);
         bool        is_socket;
-        bool        can_be_full;        /* and then stays so until somebody reads */
+        bool        can_be_full;        /* and stays full until a goroutine reads */
 };
 
 static const struct kind kinds[] = {
@@ -241,7 +241,7 @@ enum { N_EACH = 8, CHUNK = 64 };
 
 static w_atomic_u32 n_sent, n_got, n_late;
 
-/* Nobody knows whether it is in time; what was moved is told in any case. */
+/* It may be in time or not; the number of bytes moved is returned in either case. */
 static void move_often(int fd, ssize_t (*move)(int fd), w_atomic_u32 *moved)
 {
         for (uint32_t i = 0; i < sched_scale(200) + 4; i++) {
@@ -300,7 +300,7 @@ GO_TEST(short_deadlines_lose_no_bytes)
         CHECK(w_load_rlx(&n_late) > 0);
 }
 
-/* ---- Closing while others use it ------------------------------------------------------------- */
+/* ---- Closing while it is in use -------------------------------------------------------------- */
 
 static void use_until_closed(void *arg)
 {
@@ -327,8 +327,8 @@ static void close_it(void *arg)
         CHECK_EQ(weft_close(*(int *)arg), 0);
 }
 
-/* The poller opens descriptors of its own when somebody first waits: one of them might get the
- * number that was closed a moment ago, and that somebody still writes to. */
+/* The poller opens descriptors of its own at the first wait. One of them might get the number that
+ * was closed a moment ago, and to which a goroutine still writes. */
 static void wait_once(void)
 {
         int        fds[2];
@@ -361,7 +361,7 @@ static void closes_main(void *arg)
         }
 }
 
-/* Whoever was in its call ends, and nothing stays open. */
+/* A goroutine in its call ends, and nothing stays open. */
 TEST(both_ends_are_closed_while_they_are_used)
 {
         struct test_resources before = test_resources_now();

@@ -1,6 +1,6 @@
 /* tests/flow/net/test_io_storm.c - reads, waits, deadlines and weft_close at once, and numbers that
- * are used again at once, by descriptors of weft's and by those of others: nobody ever sees the
- * bytes of another descriptor.
+ * are used again at once, by descriptors that weft made and by foreign ones: no goroutine ever sees
+ * the bytes of another descriptor.
  *
  * In check some ten thousand calls; TEST_LONG=1, as `make stress` sets it: 10^7.
  *
@@ -28,8 +28,8 @@ struct reader {
         enum first    first;
 };
 
-/* A pair of sockets, and those who read from the first of them. Who makes two calls has to know
- * that between them nobody has closed it. */
+/* A pair of sockets, and the readers of the first. A goroutine that makes two calls must know that
+ * the socket was not closed between them. */
 struct round {
         int           fds[2];
         uint32_t      tag;              /* of no other round */
@@ -42,7 +42,7 @@ struct round {
 struct slot {
         uint64_t     rand;
         uint32_t     number;
-        struct round rounds[2];         /* readers of the one may still be about in the next */
+        struct round rounds[2];         /* readers of one may still be active in the next */
 };
 
 static w_atomic_u32 n_bytes_seen, n_timeouts, n_closed, n_told, n_foreign, n_reused;
@@ -57,7 +57,7 @@ static uint32_t n_rounds(void)
 
 /* ---- Readers --------------------------------------------------------------------------------- */
 
-/* Who was in its call already may still find the end of the old file, which is there for it. */
+/* A goroutine that was in its call already may still find the end of the old file. */
 static void judge(const struct round *r, ssize_t got, uint32_t word)
 {
         bool closed = got == -EBADF || got == -ECONNRESET || got == 0;
@@ -98,7 +98,7 @@ static int await_tag(const struct reader *reader)
         weft_case c[] = { WEFT_READABLE(fd) };
 
         if (reader->first == WAITS)
-                return weft_wait_fd(fd, POLLIN);
+                return weft_fd_wait(fd, POLLIN);
         int rc = weft_select(c, 1);
 
         return rc < 0 ? rc : c[0].result;
@@ -133,13 +133,13 @@ static void reader_main(void *arg)
         w_add_acqrel(&reader->round->n_done, 1);
 }
 
-/* ---- Who makes and closes -------------------------------------------------------------------- */
+/* ---- Makers and closers ---------------------------------------------------------------------- */
 
 /* Every reader is in its call, or was: what follows concerns the old file only. */
 static void await_readers(struct round *r)
 {
         for (;;) {
-                uint32_t done = w_load_acq(&r->n_done);         /* first: nobody counts twice */
+                uint32_t done = w_load_acq(&r->n_done);         /* first: none counts twice */
 
                 if (done == N_READERS || done + own_users(r->fds[0]) >= N_READERS)
                         return;
@@ -185,7 +185,7 @@ static void begin(struct slot *s, struct round *r, uint32_t i)
         }
 }
 
-/* Who waits, or reads at once, may be in its call. */
+/* A goroutine that waits, or reads at once, may be in its call. */
 static void end(struct round *r)
 {
         weft_mutex_lock(&r->mutex);
@@ -223,7 +223,7 @@ static void slot_main(void *arg)
                         sched_join(s->rounds[i].readers[k].id);
 }
 
-GO_TEST(nobody_sees_the_bytes_of_another_descriptor)
+GO_TEST(no_reader_sees_the_bytes_of_another_descriptor)
 {
         static struct slot slots[N_SLOTS];
         int64_t            ids[N_SLOTS];

@@ -65,7 +65,7 @@ static int listen_call(void *arg)
         return weft_listen("tcp", arg);
 }
 
-GO_TEST(who_is_out_of_time_does_not_listen)
+GO_TEST(a_caller_out_of_time_does_not_listen)
 {
         CHECK_EQ(sync_call_timed(listen_call, ":0", 0), -ETIMEDOUT);
 }

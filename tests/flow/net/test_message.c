@@ -172,8 +172,8 @@ static void use_full(struct full *f, int to)
         CHECK_EQ(weft_close(to), 0);
 }
 
-/* One of the program's, and one of weft's own. */
-GO_TEST(who_sends_to_a_full_receiver_does_not_spin)
+/* A foreign socket, and a socket that weft made. */
+GO_TEST(a_sender_to_a_full_receiver_does_not_spin)
 {
         struct full f;
         char        name[64];
@@ -340,8 +340,8 @@ static void pass_many(void *arg)
         free(buf);
 }
 
-/* Sockets of others, whose news is asked for each time; and weft's, of which it is told once: a
- * message that is cut short at a passed descriptor has not come to the end of the bytes. */
+/* Foreign sockets, which are armed for each wait, and sockets that weft made, with one report for
+ * each event: a message that is cut short at a passed descriptor is not the end of the bytes. */
 static void make_to_pass(int fds[2], bool own)
 {
         make_sockets(fds, SOCK_STREAM);

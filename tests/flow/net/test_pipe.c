@@ -1,5 +1,4 @@
-/* tests/flow/net/test_pipe.c - reading, writing and closing pipes and sockets that others have
- * made.
+/* tests/flow/net/test_pipe.c - reading, writing and closing foreign pipes and sockets.
  *
  * test: procs=1,2,4 libs=util
  * The library is for openpty.
@@ -20,6 +19,7 @@
 struct ends {
         int      fds[2];
         uint32_t n;
+        int      flags;         /* of fds[0]: weft must leave them as they are */
 };
 
 static void make_pipe(int fds[2])
@@ -72,16 +72,16 @@ static void read_counted(void *arg)
         }
         CHECK_EQ(n, e->n);
         CHECK_EQ(weft_read(e->fds[0], buf, 1), 0);
+        CHECK_EQ(fcntl(e->fds[0], F_GETFL), e->flags);
         CHECK_EQ(weft_close(e->fds[0]), 0);
 }
 
 static void transfer(struct ends *e)
 {
-        int flags = fcntl(e->fds[0], F_GETFL);
+        e->flags = fcntl(e->fds[0], F_GETFL);
+        CHECK_EQ(e->flags & O_NONBLOCK, 0);
         int64_t reader = sched_go(read_counted, e), writer = sched_go(write_counted, e);
 
-        CHECK_EQ(flags & O_NONBLOCK, 0);
-        CHECK_EQ(fcntl(e->fds[0], F_GETFL), flags);
         sched_join(writer);
         sched_join(reader);
 }
@@ -108,6 +108,7 @@ GO_TEST(threads_read_and_write_too)
         struct sync_thread reader;
 
         make_pipe(e.fds);
+        e.flags = fcntl(e.fds[0], F_GETFL);
         sync_thread_start(&reader, read_counted, &e);
         sched_join(sched_go(write_counted, &e));
         sync_thread_join(&reader);
@@ -182,7 +183,7 @@ TEST(ten_thousand_wait_for_pipes_on_fifty_threads)
         weft_config cfg = { .max_threads = 50 };
 
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, many_main, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, many_main, NULL), 0);
 }
 
 static void read_bytes(void *arg)
@@ -249,8 +250,8 @@ GO_TEST(close_ends_the_waits_and_frees_the_number)
         CHECK_EQ(weft_close(fds[1]), 0);
 }
 
-/* The number belongs to another file, and somebody else has closed the old one: who waited for it
- * is told as soon as anybody waits for the new one, and never sees its bytes. */
+/* The number belongs to another file, and other code has closed the old file. A waiter for the old
+ * file is told as soon as a goroutine waits for the new file, and never sees its bytes. */
 GO_TEST(a_number_that_others_use_again_is_another_file)
 {
         int  old[2], fresh[2], keep;
@@ -324,6 +325,7 @@ TEST(a_deadline_ends_a_read_of_a_thread)
         sync_thread_start(&t, cancel_main, NULL);
         sync_thread_join(&t);
         CHECK_EQ(weft_stop(), 0);
+        CHECK_EQ(weft_threads_left(), 0);
 }
 
 static int read_across(void *arg)
@@ -349,7 +351,7 @@ static void left_main(void *arg)
         (void)sync_go_waiting(read_bytes, arg);
 }
 
-TEST(a_run_ends_while_somebody_reads_and_the_next_one_reads_on)
+TEST(a_run_ends_during_a_read_and_the_next_run_reads_on)
 {
         int fds[2];
 
@@ -379,7 +381,7 @@ static void bad_main(void *arg)
         CHECK_EQ(weft_write(fds[1], &c, 1), -EBADF);
 }
 
-/* Without, who reads from the wrong end is not told so, but waits. */
+/* Without it, a read from the wrong end is not refused, but waits. */
 TEST(bad_descriptors_are_refused)
 {
         nowait_need();
@@ -422,7 +424,7 @@ GO_TEST(a_terminal_is_read)
         CHECK_EQ(weft_close(master), 0);
 }
 
-GO_TEST(nobody_is_killed_by_sigpipe)
+GO_TEST(sigpipe_kills_no_writer)
 {
         sigset_t pending;
         int      fds[2];

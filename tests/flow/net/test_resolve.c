@@ -1,4 +1,4 @@
-/* tests/flow/net/test_resolve.c - weft_getaddrinfo: answers, errors, and those who do not wait.
+/* tests/flow/net/test_resolve.c - weft_getaddrinfo: answers, errors, and callers that do not wait.
  *
  * test: procs=1,2,4 sources=lib/extra/fake_names.c
  *
@@ -71,9 +71,9 @@ TEST(errors_are_those_of_the_c_library)
         CHECK_EQ(ask("127.0.0.1"), -ESHUTDOWN);
 }
 
-/* ---- Who does not wait ----------------------------------------------------------------------- */
+/* ---- Leaving early --------------------------------------------------------------------------- */
 
-GO_TEST(who_leaves_does_not_wait_for_the_answer)
+GO_TEST(a_caller_that_leaves_does_not_wait_for_the_answer)
 {
         fake_names(1, INADDR_LOOPBACK, 0, 0);
         CHECK_EQ(sync_call_timed(ask, "list.fake", 0), EAI_CANCELED);
@@ -192,7 +192,7 @@ GO_TEST(those_in_line_are_asked_for_in_order)
         fake_await_none();
 }
 
-/* The run ends: what was found and not fetched is freed, who asks is left behind. */
+/* The run ends: a result that no caller took is freed, and the worker's thread stays behind. */
 static void ask_slowly(void *arg)
 {
         (void)arg;
@@ -208,11 +208,11 @@ static void ends_main(void *arg)
         sched_await(&fake_n_calls, 3);
 }
 
-TEST(a_run_ends_while_somebody_asks)
+TEST(a_run_ends_during_a_lookup)
 {
         weft_config cfg = { .shutdown_ms = 300000 };    /* they come back while it waits */
 
-        CHECK_EQ(weft_run_with(&cfg, ends_main, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, ends_main, NULL), 0);
         CHECK_EQ(w_load_rlx(&fake_n_running), 0);
         CHECK_EQ(w_load_rlx(&fake_n_lists), 0);
         sched_run(threads_main, NULL);
@@ -238,7 +238,7 @@ static void refused_main(void *arg)
 }
 #endif
 
-TEST(without_memory_nobody_is_asked)
+TEST(without_memory_no_lookup_is_made)
 {
 #if defined(W_DEBUG)
         sched_run(refused_main, NULL);

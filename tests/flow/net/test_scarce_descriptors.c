@@ -1,6 +1,6 @@
 /* tests/flow/net/test_scarce_descriptors.c - a server that has fewer descriptors than it has
- * clients, round after round: whoever waits is served as soon as others have gone, nobody turns
- * round and round meanwhile, and nothing is left over.
+ * clients, round after round: a client that waits is served as soon as another has gone, no
+ * goroutine spins meanwhile, and nothing is left over.
  *
  * The clients are a process of its own, without weft. In check a few rounds; TEST_LONG=1, as `make
  * stress` sets it: 300.
@@ -98,7 +98,7 @@ static void serve(void *arg)
         uint32_t tag;
 
         while (weft_read_full(fd, &tag, sizeof(tag)) == sizeof(tag))
-                (void)weft_write_all(fd, &tag, sizeof(tag));    /* it may have gone */
+                (void)!weft_write_all(fd, &tag, sizeof(tag));    /* it may have gone */
         net_close(fd);
         w_add_acqrel(&n_served, 1);
 }
@@ -174,7 +174,7 @@ static void round_main(const int fds[2], uint32_t round)
         hold();
         tell(fds, round);
         while (w_load_acq(&n_served) < round * N_CLIENTS || weft_count() > 2)
-                CHECK_EQ(weft_sleep(1000000), 0);       /* then this one is left, and who accepts */
+                CHECK_EQ(weft_sleep(1000000), 0);       /* then this and the acceptor are left */
         CHECK_EQ(w_load_acq(&n_served), round * N_CLIENTS);
 }
 

@@ -143,7 +143,7 @@ static void read_end(void *arg)
         CHECK_EQ(weft_read(*(int *)arg, &c, 1), 0);
 }
 
-/* Half of a connection is closed, under somebody who waits too; no bytes are asked for. */
+/* Half of a connection is closed, also during a wait; no bytes are asked for. */
 GO_TEST(halves_of_a_connection_are_closed)
 {
         int  fds[2], listener = connected(fds);
@@ -322,7 +322,7 @@ GO_TEST(threads_that_are_not_wefts_accept_and_dial)
 /* ---- The other end is gone ------------------------------------------------------------------- */
 
 /* SIGPIPE would end the test. */
-GO_TEST(writing_to_nobody_is_an_error_and_no_signal)
+GO_TEST(writing_without_a_reader_is_an_error_and_no_signal)
 {
         char    where[NET_TEXT];
         int     listener = net_listen("tcp", "127.0.0.1:0", where), fd = weft_dial("tcp", where);

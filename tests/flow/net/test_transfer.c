@@ -121,7 +121,7 @@ static void bad_main(void *arg)
         CHECK_EQ(weft_readv(fds[0], (struct iovec[]){ { buf, 1 } }, 1), -EBADF);
 }
 
-/* Without, who reads from the wrong end is not told so, but waits. */
+/* Without it, a read from the wrong end is not refused, but waits. */
 TEST(bad_arguments_are_refused)
 {
         nowait_need();
@@ -169,7 +169,7 @@ static void read_vector(void *arg)
         CHECK(a[0] == 'x' && a[1] == 'y' && b[0] == 'z');
 }
 
-GO_TEST(who_scatters_waits)
+GO_TEST(a_scattered_read_waits)
 {
         int fds[2];
 
@@ -183,7 +183,7 @@ GO_TEST(who_scatters_waits)
 
 /* ---- Errors that come late ------------------------------------------------------------------- */
 
-/* A connection whose other end can be made to reset it. */
+/* A connection that its other end can be made to reset. */
 static void make_connection(int fds[2])
 {
         struct sockaddr_in sa = { .sin_family = AF_INET,
@@ -230,7 +230,7 @@ static void receive_ten(void *arg)
         r->got = weft_recvfrom(r->fd, buf, sizeof(buf), MSG_WAITALL, NULL, NULL);
 }
 
-/* Somebody has read three bytes of ten when the connection is reset. */
+/* A goroutine has read three bytes of ten when the connection is reset. */
 static int half_read_by(void (*reader)(void *))
 {
         int              fds[2], left = 1;

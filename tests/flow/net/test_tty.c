@@ -27,7 +27,7 @@ static void open_terminal(int fds[2])
         CHECK_EQ(tcsetattr(fds[1], TCSANOW, &how), 0);
 }
 
-/* The same, where weft can tell it from others: else writes are regions, which nothing ends. */
+/* The same, where weft can identify the terminal: else writes are regions, which nothing ends. */
 static void open_known_terminal(int fds[2])
 {
         unsigned int device;
@@ -266,8 +266,8 @@ static void race_once(void)
         CHECK_EQ(weft_close(fds[0]), 0);
 }
 
-/* And nobody takes what was not there when it looked. */
-GO_TEST(close_reaches_who_was_not_the_quickest_to_read_a_terminal)
+/* And no reader takes what was not there when it polled. */
+GO_TEST(close_reaches_a_reader_that_was_not_the_quickest_at_a_terminal)
 {
         for (uint32_t i = 0; i < sched_scale(300); i++)
                 race_once();
@@ -305,7 +305,7 @@ static void hurry_main(void *arg)
         close_both(fds);
 }
 
-TEST(deadlines_reach_all_who_read_a_terminal) { sched_run(hurry_main, NULL); }
+TEST(deadlines_reach_all_readers_of_a_terminal) { sched_run(hurry_main, NULL); }
 
 static void read_nothing(void *arg)
 {
@@ -325,15 +325,15 @@ static void all_give_up_main(void *arg)
         close_both(fds);
 }
 
-TEST(all_who_read_a_terminal_that_gives_up_do) { sched_run(all_give_up_main, NULL); }
+TEST(all_readers_of_a_terminal_that_may_read_empty_return) { sched_run(all_give_up_main, NULL); }
 
-/* To the master, in a region that nothing ends: it takes a part, and waits for who reads. */
+/* To the master, in a region that nothing ends: it takes a part, and waits for a reader. */
 static void write_to_master(void *arg)
 {
         CHECK_EQ(weft_write_all(*(int *)arg, much, sizeof(much)), MUCH);
 }
 
-GO_TEST(who_writes_to_a_terminal_and_waits_keeps_nobody_from_reading)
+GO_TEST(a_writer_that_waits_for_a_terminal_keeps_no_reader_from_reading)
 {
         static char got[MUCH];
         int         fds[2];

@@ -1,5 +1,5 @@
-/* tests/flow/net/test_wait_fd.c - weft_wait_fd, who polls when, and what that has to do with
- * timers.
+/* tests/flow/net/test_wait_fd.c - weft_fd_wait, which thread polls when, and what that has to do
+ * with timers.
  *
  * test: procs=1,2,4
  *
@@ -17,7 +17,7 @@
 
 static void expect_in(void *arg)
 {
-        CHECK_EQ(weft_wait_fd(*(int *)arg, POLLIN), POLLIN);
+        CHECK_EQ(weft_fd_wait(*(int *)arg, POLLIN), POLLIN);
 }
 
 GO_TEST(wait_fd_says_what_poll_would)
@@ -25,8 +25,8 @@ GO_TEST(wait_fd_says_what_poll_would)
         int fds[2];
 
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-        CHECK_EQ(weft_wait_fd(fds[0], POLLOUT), POLLOUT);
-        CHECK_EQ(weft_wait_fd(fds[0], POLLIN | POLLOUT), POLLOUT);
+        CHECK_EQ(weft_fd_wait(fds[0], POLLOUT), POLLOUT);
+        CHECK_EQ(weft_fd_wait(fds[0], POLLIN | POLLOUT), POLLOUT);
         int64_t ids[3];
 
         for (int i = 0; i < 3; i++)
@@ -34,23 +34,23 @@ GO_TEST(wait_fd_says_what_poll_would)
         CHECK_EQ(write(fds[1], "x", 1), 1);
         for (int i = 0; i < 3; i++)
                 sched_join(ids[i]);     /* all of them: nothing was taken away */
-        CHECK_EQ(weft_wait_fd(fds[0], POLLIN), POLLIN);
+        CHECK_EQ(weft_fd_wait(fds[0], POLLIN), POLLIN);
         CHECK_EQ(close(fds[1]), 0);
-        CHECK_EQ(weft_wait_fd(fds[0], POLLIN), POLLIN | POLLHUP);
-        CHECK_EQ(weft_wait_fd(fds[0], 0), POLLHUP);
+        CHECK_EQ(weft_fd_wait(fds[0], POLLIN), POLLIN | POLLHUP);
+        CHECK_EQ(weft_fd_wait(fds[0], 0), POLLHUP);
         CHECK_EQ(close(fds[0]), 0);
-        CHECK_EQ(weft_wait_fd(fds[0], POLLIN), -EBADF);
-        CHECK_EQ(weft_wait_fd(-1, POLLIN), -EBADF);
+        CHECK_EQ(weft_fd_wait(fds[0], POLLIN), -EBADF);
+        CHECK_EQ(weft_fd_wait(-1, POLLIN), -EBADF);
 }
 
 static void expect_hup(void *arg)
 {
-        CHECK_EQ(weft_wait_fd(*(int *)arg, 0), POLLHUP);
+        CHECK_EQ(weft_fd_wait(*(int *)arg, 0), POLLHUP);
 }
 
 static void expect_ebadf(void *arg)
 {
-        CHECK_EQ(weft_wait_fd(*(int *)arg, POLLIN), -EBADF);
+        CHECK_EQ(weft_fd_wait(*(int *)arg, POLLIN), -EBADF);
 }
 
 GO_TEST(wait_fd_hears_of_errors_and_of_the_end)
@@ -60,8 +60,8 @@ GO_TEST(wait_fd_hears_of_errors_and_of_the_end)
         int64_t id;
 
         CHECK(file);
-        CHECK_EQ(weft_wait_fd(fileno(file), POLLIN), POLLIN);
-        CHECK_EQ(weft_wait_fd(fileno(file), POLLPRI), -EPERM);
+        CHECK_EQ(weft_fd_wait(fileno(file), POLLIN), POLLIN);
+        CHECK_EQ(weft_fd_wait(fileno(file), POLLPRI), -EPERM);
         fclose(file);
         CHECK_EQ(pipe(fds), 0);
         id = sync_go_waiting(expect_hup, &fds[0]);
@@ -106,7 +106,7 @@ static int wait_by_read(void *arg)
 
 static int wait_by_poll(void *arg)
 {
-        return weft_wait_fd(*(int *)arg, POLLIN);
+        return weft_fd_wait(*(int *)arg, POLLIN);
 }
 
 static int wait_by_select(void *arg)
@@ -166,7 +166,7 @@ GO_TEST(waits_that_have_ended_are_counted_off)
         }
 }
 
-/* ---- Everybody sleeps ------------------------------------------------------------------------ */
+/* ---- All threads sleep ----------------------------------------------------------------------- */
 
 struct later {
         int fd;
@@ -181,8 +181,8 @@ static void write_later(void *arg)
         CHECK_EQ(write(l->fd, "x", 1), 1);
 }
 
-/* Goroutine 1 waits, and with it all threads of weft's: no deadlock, and it is woken. */
-GO_TEST(who_is_alone_is_woken)
+/* Goroutine 1 waits, and with it all threads of the runtime: no deadlock, and it is woken. */
+GO_TEST(a_lone_waiter_is_woken)
 {
         int fds[2];
 
@@ -200,7 +200,7 @@ GO_TEST(who_is_alone_is_woken)
         CHECK_EQ(weft_close(fds[1]), 0);
 }
 
-/* No thread is left but weft's, and no timer of weft's: the kernel's own wakes it. */
+/* No thread is left but the runtime's, and no timer of the runtime: a kernel timer wakes it. */
 GO_TEST(to_wait_for_the_kernel_is_no_deadlock)
 {
         struct itimerspec soon = { .it_value.tv_nsec = 30000000 };
@@ -225,8 +225,8 @@ static void sleeper(void *arg)
         }
 }
 
-/* Timers go off while everybody else waits for a descriptor that nothing happens on. */
-GO_TEST(timers_go_off_while_somebody_waits_for_a_descriptor)
+/* Timers go off while all other goroutines wait for a descriptor without events. */
+GO_TEST(timers_go_off_during_a_wait_for_a_descriptor)
 {
         int fds[2];
 
@@ -253,7 +253,7 @@ static void hear(void *arg)
         w_store_rel(&heard, 1);
 }
 
-/* Goroutine 1 computes and never calls weft: others look at descriptors, in the end the monitor. */
+/* Goroutine 1 computes and never calls weft: other threads poll, in the end the monitor. */
 GO_TEST(descriptors_are_seen_while_goroutines_compute)
 {
         int fds[2];
@@ -269,8 +269,8 @@ GO_TEST(descriptors_are_seen_while_goroutines_compute)
         CHECK_EQ(weft_close(fds[1]), 0);
 }
 
-/* More goroutines yield than a ring holds: some always wait in the global queue. How long who waits
- * for a descriptor has to wait is told by how often they yield meanwhile. It comes in line behind
+/* More goroutines yield than a ring holds: some always wait in the global queue. The delay of a
+ * waiter for a descriptor is measured by how often they yield meanwhile. It enters the queue behind
  * them, and has its turn when they have theirs; not 61 times as late. */
 enum { N_YIELDERS = 3 * W_RUNQ_CAP, N_YIELDS_MAX = 20 * N_YIELDERS, N_ROUNDS = 10, TURN_NS = 2000 };
 
@@ -327,10 +327,10 @@ static void backlog_main(void *arg)
 
 TEST(descriptors_are_seen_behind_a_backlog)
 {
-        weft_config cfg = { .procs = 1 };       /* others would yield while one is held up */
+        weft_config cfg = { .procs = 1 };       /* others would yield while one is preempted */
 
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, backlog_main, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, backlog_main, NULL), 0);
 }
 
 /* The thread that waits in the poller is wanted for work. */
@@ -358,12 +358,12 @@ static void needed_main(void *arg)
         CHECK_EQ(weft_close(fds[1]), 0);
 }
 
-TEST(who_waits_in_the_poller_works_if_nobody_else_can)
+TEST(the_m_in_the_poller_works_if_no_other_m_can)
 {
         weft_config cfg = { .max_threads = 2, .procs = 1 };
 
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, needed_main, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, needed_main, NULL), 0);
 }
 
 static void bell(void *arg)

@@ -107,6 +107,7 @@ TEST(a_thread_waits_for_children_too)
         sync_thread_start(&t, deadline_main, NULL);
         sync_thread_join(&t);
         CHECK_EQ(weft_stop(), 0);
+        CHECK_EQ(weft_threads_left(), 0);
         CHECK_EQ(weft_waitpid(-1, NULL, 0), -ESHUTDOWN);
 }
 
@@ -226,5 +227,5 @@ TEST(many_wait_for_a_child_each)
 
         w_store_rlx(&n_ended, 0);
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, many_main, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, many_main, NULL), 0);
 }

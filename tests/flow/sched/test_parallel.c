@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
+#include "sched/sched.h"
 
 #include <time.h>
 #include <unistd.h>

@@ -17,6 +17,7 @@
 
 #include "base/rand.h"
 #include "os/os.h"
+#include "sched/sched.h"
 
 enum {
         LOOK_EVERY_NS  = 500000,

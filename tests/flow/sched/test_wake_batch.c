@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
+#include "sched/sched.h"
 
 #include <errno.h>
 

@@ -141,7 +141,7 @@ GO_TEST(a_deadline_that_passes_while_busy_strikes_at_the_next_call)
         CHECK_EQ(weft_park(), -ETIMEDOUT);      /* though there is a token */
         CHECK_EQ(weft_cancelled(), -ETIMEDOUT);
         scope_close(&s, 0);
-        CHECK_EQ(weft_park(), 0);               /* which was kept */
+        CHECK_EQ(weft_park(), 0);               /* the token was kept */
 }
 
 GO_TEST(a_cancellation_before_the_deadline_counts_for_good)
@@ -150,7 +150,7 @@ GO_TEST(a_cancellation_before_the_deadline_counts_for_good)
 
         scope_open(&s, WEFT_MS(50));
         weft_scope_cancel(&s);
-        if (weft_scope_status(&s) == -ECANCELED) {      /* not held up before the cancel */
+        if (weft_scope_status(&s) == -ECANCELED) {      /* not delayed before the cancel */
                 scope_compute_until(w_os_now() + WEFT_MS(51));
                 CHECK_EQ(weft_scope_status(&s), -ECANCELED);
                 CHECK_EQ(weft_park(), -ECANCELED);
@@ -302,7 +302,7 @@ GO_TEST(a_child_for_which_there_is_no_memory)
         CHECK_EQ(id, -ENOMEM);
         CHECK_EQ(weft_scope_status(&s), 0);
         weft_scope_cancel(&s);
-        scope_close(&s, 0);             /* does not wait for the one that was refused */
+        scope_close(&s, 0);             /* does not wait for the refused child */
         CHECK_EQ(weft_count(), 1);
 }
 

@@ -139,8 +139,8 @@ GO_TEST(a_value_is_delivered_or_cancelled)
                 post.c = calls_chan_with(i % 3, 0);
                 scope_open(&s, i % 2 ? WEFT_FOREVER : WEFT_US(10 + i));
                 for (uintptr_t k = 0; k < N_PAIRS; k++) {
-                        (void)weft_scope_go(&s, send_until_struck, (void *)k);
-                        (void)weft_scope_go(&s, recv_until_struck, NULL);
+                        (void)!weft_scope_go(&s, send_until_struck, (void *)k);
+                        (void)!weft_scope_go(&s, recv_until_struck, NULL);
                 }
                 for (uint32_t k = 0; k < i % 5; k++)
                         weft_yield();

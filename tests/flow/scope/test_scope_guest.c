@@ -1,5 +1,4 @@
-/* tests/flow/scope/test_scope_guest.c - scopes of threads that weft did not create: as a
- * goroutine's.
+/* tests/flow/scope/test_scope_guest.c - scopes of foreign threads: as a goroutine's.
  *
  * test: procs=1,2,4
  *
@@ -147,7 +146,7 @@ static void wait_in_inner(void *arg)
         CHECK_EQ(weft_scope_status(&n->outer), -ECANCELED);
         scope_close(&n->inner, 0);
         CHECK_EQ(weft_cancelled(), -ECANCELED);
-        scope_open(&n->inner, WEFT_FOREVER);            /* opened below what was struck */
+        scope_open(&n->inner, WEFT_FOREVER);            /* opened below a done scope */
         CHECK_EQ(weft_cancelled(), -ECANCELED);
         scope_close(&n->inner, 0);
         scope_close(&n->outer, 0);
@@ -176,7 +175,7 @@ static void shielded(void *arg)
         weft_shield_begin();
         weft_shield_end();
         CHECK_EQ(weft_sleep(WEFT_US(100)), 0);
-        scope_open(&n->inner, WEFT_FOREVER);            /* counts, and is a tree of its own */
+        scope_open(&n->inner, WEFT_FOREVER);            /* counts, and is a root of its own */
         CHECK_EQ(weft_cancelled(), 0);
         w_store_rel(&n->open, 1);
         CHECK_EQ(weft_sleep(SCOPE_LONG_TIME), -ECANCELED);
@@ -195,7 +194,7 @@ GO_TEST(a_shield_hides_what_a_thread_is_in)
         guest_start(&g, shielded, &n);
         sched_await(&n.open, 1);
         guest_await_asleep(&n.inner);
-        weft_scope_cancel(&n.outer);                    /* hidden, and struck already */
+        weft_scope_cancel(&n.outer);                    /* hidden, and done already */
         weft_scope_cancel(&n.inner);
         guest_join(&g);
 }
@@ -238,7 +237,7 @@ static int count_up(void *counter)
         return 0;
 }
 
-/* A child of a thread's opens a scope, and has children itself. */
+/* A child of a foreign thread's scope opens a scope, and has children itself. */
 static int spawn_more(void *counter)
 {
         weft_scope s;
@@ -280,7 +279,7 @@ static void wait_for_children(void *arg)
         scope_open(&s, WEFT_US(300));
         if (weft_scope_go(&s, scope_park, &parked) < 0)
                 parked = -ETIMEDOUT;                    /* a slow machine */
-        scope_close(&s, 0);                             /* not before the child is told */
+        scope_close(&s, 0);                             /* not before the child is cancelled */
         CHECK_EQ(parked, -ETIMEDOUT);
         CHECK_EQ(weft_scope_status(&s), -ETIMEDOUT);
 }
@@ -298,7 +297,7 @@ enum { N_THREADS = 4 };
 struct storm {
         weft_scope   scopes[2];
         w_atomic_u32 open;              /* 1: the scopes may be cancelled; 2: being closed */
-        weft_mutex   mutex;             /* whoever cancels has it */
+        weft_mutex   mutex;             /* held by the canceller */
         weft_sem     sem;
 };
 
@@ -315,7 +314,7 @@ static void storm_round(struct storm *st, uint32_t i)
         scope_open(&st->scopes[0], i % 3 ? WEFT_FOREVER : WEFT_US(50 + i % 100));
         scope_open(&st->scopes[1], i % 5 ? WEFT_FOREVER : WEFT_US(50 + i % 70));
         for (uint32_t k = 0; k < i % 4; k++)
-                (void)weft_scope_go(&st->scopes[k % 2], take_permit, &st->sem);
+                (void)!weft_scope_go(&st->scopes[k % 2], take_permit, &st->sem);
         w_store_rel(&st->open, 1);
         int rc = i % 2 ? weft_sem_acquire(&st->sem) : weft_sleep(SCOPE_LONG_TIME);
 
@@ -324,7 +323,7 @@ static void storm_round(struct storm *st, uint32_t i)
         weft_mutex_lock(&st->mutex);
         w_store_rel(&st->open, 0);
         weft_mutex_unlock(&st->mutex);
-        weft_scope_cancel(&st->scopes[0]);              /* for its children, if only 1 was struck */
+        weft_scope_cancel(&st->scopes[0]);              /* for its children, if only 1 is done */
         scope_close(&st->scopes[1], 0);
         scope_close(&st->scopes[0], 0);
 }

@@ -1,11 +1,11 @@
-/* tests/flow/scope/test_scope_guest_end.c - scopes of threads that weft did not create, and the end
- * of the run.
+/* tests/flow/scope/test_scope_guest_end.c - scopes of foreign threads, and the end of the run.
  *
  * test: procs=1,2,4
  *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/guest.h"
+#include "sched/run/run.h"
 
 #include <string.h>
 
@@ -14,9 +14,9 @@
 static struct {
         struct sync_thread thread;
         weft_scope         outer, inner;
-        weft_sem           told;        /* by the test: go on */
+        weft_sem           told;        /* by the test: proceed */
         w_atomic_u32       n_ready;
-        w_atomic_u32       n_runs;      /* that have ended */
+        w_atomic_u32       n_runs;      /* runs that have ended */
         int                child_wrote;
 } at;
 
@@ -106,7 +106,7 @@ static void keep_open(void *arg)
         w_add_rel(&at.n_ready, 1);
         while (!w_run_is_on())
                 w_os_yield();
-        CHECK_EQ(weft_cancelled(), -ECANCELED);         /* the end of the run has struck */
+        CHECK_EQ(weft_cancelled(), -ECANCELED);         /* the end of the run has cancelled it */
         CHECK_EQ(weft_sleep(SCOPE_LONG_TIME), -ECANCELED);
         CHECK_EQ(weft_scope_status(&at.inner), -ECANCELED);
         CHECK_EQ(weft_scope_go(&at.inner, never, NULL), -ECANCELED);
@@ -149,7 +149,7 @@ static void close_without_run(void *arg)
         scope_open(&at.inner, 0);
         w_add_rel(&at.n_ready, 3);
         await_runs(1);
-        scope_close(&at.inner, 0);              /* nobody was dropped */
+        scope_close(&at.inner, 0);              /* no child was dropped */
         scope_close(&at.outer, 0);
 }
 
@@ -163,13 +163,13 @@ TEST(a_scope_can_be_closed_without_a_run)
 
 /* ---- Children that still run ----------------------------------------------------------------- */
 
-/* In user code while the run ends, and then at its own end. */
+/* In user code while the run ends, and then at the child's own end. */
 static int compute(void *arg)
 {
         (void)arg;
         w_add_rel(&at.n_ready, 3);
         scope_compute_until(w_os_now() + WEFT_MS(5));
-        at.child_wrote = 1;             /* to what the opener owns */
+        at.child_wrote = 1;             /* memory of the opener */
         return 5;
 }
 
@@ -183,8 +183,8 @@ static void close_over_running(void *arg)
         scope_go(&at.outer, compute, NULL);
         int rc = weft_scope_close(&at.outer);
 
-        CHECK(rc == 5 || rc == -ESHUTDOWN);     /* it came to its end, or was stopped before */
-        CHECK_EQ(at.child_wrote, 1);            /* but in no case does it run on */
+        CHECK(rc == 5 || rc == -ESHUTDOWN);     /* the child ended, or was stopped before */
+        CHECK_EQ(at.child_wrote, 1);            /* but it never runs on */
         memset(&at.outer, 0x5a, sizeof(at.outer));
 }
 
@@ -223,9 +223,9 @@ static void open_and_close(void *arg)
                 CHECK(rc == 0 || rc == -ESHUTDOWN);
                 if (rc < 0)
                         continue;
-                (void)weft_scope_go(&s, yield_once, NULL);
+                (void)!weft_scope_go(&s, yield_once, NULL);
                 if (weft_scope_open(&below, SCOPE_LONG_TIME) == 0) {
-                        (void)weft_scope_go(&below, yield_once, NULL);
+                        (void)!weft_scope_go(&below, yield_once, NULL);
                         (void)weft_sleep(WEFT_US(5));
                         rc = weft_scope_close(&below);
                         CHECK(rc == 0 || rc == -ESHUTDOWN);

@@ -23,7 +23,7 @@ GO_TEST(an_outer_scope_strikes_the_inner_one)
         CHECK_EQ(weft_scope_status(&outer), -ECANCELED);
         CHECK_EQ(weft_scope_go(&inner, scope_park, NULL), -ECANCELED);
         scope_close(&inner, 0);
-        scope_open(&inner, SCOPE_LONG_TIME);          /* one that is opened later is struck, too */
+        scope_open(&inner, SCOPE_LONG_TIME);          /* a scope opened later is done, too */
         CHECK_EQ(weft_cancelled(), -ECANCELED);
         weft_scope_cancel(&inner);
         CHECK_EQ(weft_scope_status(&inner), -ECANCELED);
@@ -48,14 +48,14 @@ GO_TEST(an_inner_scope_leaves_the_outer_one_alone)
         scope_close(&outer, 0);
 }
 
-GO_TEST(whichever_struck_first_counts)
+GO_TEST(whichever_came_first_counts)
 {
         weft_scope outer, inner;
 
         scope_open(&outer, WEFT_FOREVER);
         scope_open(&inner, 0);
         weft_scope_cancel(&outer);
-        CHECK_EQ(weft_cancelled(), -ETIMEDOUT);         /* of the inner one: it came first */
+        CHECK_EQ(weft_cancelled(), -ETIMEDOUT);         /* of the inner scope: it came first */
         CHECK_EQ(weft_park(), -ETIMEDOUT);
         scope_close(&inner, 0);
         CHECK_EQ(weft_park(), -ECANCELED);
@@ -125,7 +125,7 @@ static void start_children(struct node *me, struct node *children, weft_scope *s
         }
 }
 
-/* In its own scope with own_scopes, else its children are its parent's scope's. */
+/* With own_scopes its children are in its own scope, else in its parent's scope. */
 static int be_parent(void *arg)
 {
         struct node me = *(struct node *)arg;
@@ -144,7 +144,7 @@ static int be_parent(void *arg)
                 scope_close(&own, 0);
         else
                 while (w_load_rlx(&me.family->n_cancelled) < w_load_rlx(&me.family->n_asleep))
-                        weft_yield();           /* children look at our frame at their start */
+                        weft_yield();           /* children read this frame at their start */
         return 0;
 }
 
@@ -185,7 +185,7 @@ static int fail_within(void *arg)
         scope_open(&s, WEFT_FOREVER);
         scope_go(&s, scope_park, &result);
         CHECK_EQ(weft_park(), -ECANCELED);
-        CHECK_EQ(weft_scope_status(&s), 0);     /* the one above was struck */
+        CHECK_EQ(weft_scope_status(&s), 0);     /* the scope above is done */
         scope_close(&s, 0);
         CHECK_EQ(result, -ECANCELED);
         return 3;
@@ -260,7 +260,7 @@ GO_TEST(a_scope_opened_behind_a_shield_counts)
         scope_close(&s, 0);
 }
 
-/* The shield is up while the goroutine sleeps: the strike must leave it asleep. */
+/* The shield is up while the goroutine sleeps: the cancellation must leave it asleep. */
 static int sleep_shielded(void *result)
 {
         weft_shield_begin();

@@ -35,7 +35,7 @@ static void cancel_scope(void *arg)
         weft_scope_cancel(race->scope);
 }
 
-/* Whichever wins, the token is taken by a park that says 0, or is still there. */
+/* Whichever wins, either a park that returns 0 has taken the token, or it is still there. */
 static void race_once(uint32_t round, uint32_t *n_taken)
 {
         weft_scope  s;
@@ -57,7 +57,7 @@ static void race_once(uint32_t round, uint32_t *n_taken)
         if (rc != 0)
                 CHECK_EQ(weft_park(), 0);
         if (round % 64 == 0)
-                CHECK(!scope_take_token());     /* there was one only */
+                CHECK(!scope_take_token());     /* there was only one */
 }
 
 GO_TEST(a_token_is_taken_or_kept)
@@ -95,7 +95,7 @@ static int fail(void *arg)
         return -EIO;
 }
 
-/* A deadline of about the time that the rest takes, two cancellers and an error. */
+/* A deadline of about the duration of the rest, two cancellers and an error. */
 static void strike_three_ways(uint32_t round)
 {
         weft_scope s;
@@ -105,8 +105,8 @@ static void strike_three_ways(uint32_t round)
         for (int i = 0; i < N_MEMBERS; i++)
                 if (weft_scope_go(&s, member, NULL) < 0)
                         break;
-        (void)weft_scope_go(&s, cancel_and_go, &s);
-        (void)weft_scope_go(&s, fail, NULL);
+        (void)!weft_scope_go(&s, cancel_and_go, &s);
+        (void)!weft_scope_go(&s, fail, NULL);
         rc = weft_park();
         CHECK_MSG(rc == -ECANCELED || rc == -ETIMEDOUT, "park returned %d", rc);
         CHECK_EQ(weft_cancelled(), rc);
@@ -125,7 +125,7 @@ GO_TEST(deadline_cancel_and_error_together)
 
 /* ---- Lifetime -------------------------------------------------------------------------------- */
 
-/* Next to the scope, in the page that is unmapped with it, stands nothing else. */
+/* The page that is unmapped with the scope holds nothing else. */
 static void unmap_after_close(uint32_t round)
 {
         weft_scope *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

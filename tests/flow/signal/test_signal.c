@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
+#include "signal/signal.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -226,7 +227,7 @@ TEST(what_was_there_before_is_put_back)
         }
 }
 
-/* A handler on top of weft's that passes on to it, as libraries do. */
+/* A handler on top of weft's handler, to which it passes on, as libraries do. */
 static struct sigaction below;
 
 static void pass_on(int sig, siginfo_t *info, void *context)
@@ -248,7 +249,7 @@ GO_TEST(handlers_on_top_may_pass_on)
         CHECK_EQ(next_of(c), SIGUSR1);
         CHECK_EQ(n_own, 1);
         weft_chan_unref(c);
-        CHECK_EQ(raise(SIGUSR1), 0);            /* ours hears of it, and nobody wants it */
+        CHECK_EQ(raise(SIGUSR1), 0);            /* our handler gets it, and no channel wants it */
         CHECK_EQ(n_own, 2);
         c = hear(SIGUSR1, SIGUSR1);             /* on top of it */
         CHECK_EQ(raise(SIGUSR1), 0);
@@ -360,7 +361,7 @@ static void main_quit(void *arg)
         while (!said(fd, "created in goroutine 0"))     /* the last that is printed */
                 CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
         CHECK(said(fd, "\"sleeper\" [sleep") && said(fd, "goroutine 1 ["));
-        CHECK(!said(fd, "goroutine 3"));        /* who prints does not show */
+        CHECK(!said(fd, "goroutine 3"));        /* the goroutine that prints is not shown */
         CHECK_EQ(n_own, 1);
         weft_chan *c = hear(SIGQUIT, SIGQUIT);
 

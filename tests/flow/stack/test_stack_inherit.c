@@ -108,7 +108,7 @@ TEST(a_copied_argument_takes_no_room_from_the_next)
 #if defined(W_ASAN) || defined(W_TSAN)
         test_skip("frames of instrumented code are larger than this stack");
 #endif
-        CHECK_EQ(weft_run_with(&config, copies_and_others, NULL), 0);
+        CHECK_EQ(sched_run_left(&config, copies_and_others, NULL), 0);
 }
 
 /* ---- Ends that others wait for, and weft_exit from below ------------------------------------- */

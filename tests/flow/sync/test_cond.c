@@ -33,7 +33,7 @@ static uint32_t woken_now(void)
         return n;
 }
 
-/* Who has said so and let go of the mutex stands in line. */
+/* A goroutine that has counted itself and released the mutex is in the wait queue. */
 static int64_t go_waiting(uintptr_t arg)
 {
         uint32_t before, now;
@@ -68,7 +68,7 @@ GO_TEST(each_signal_wakes_the_one_that_waits_longest)
 {
         int64_t ids[N];
 
-        weft_cond_signal(&cond);        /* nobody waits: nothing is kept */
+        weft_cond_signal(&cond);        /* no waiter: the signal is not kept */
         weft_cond_broadcast(&cond);
         start_waiters(ids);
         for (uint32_t i = 0; i < N; i++) {
@@ -171,13 +171,13 @@ GO_TEST(a_scope_ends_the_wait_and_the_mutex_is_held)
         CHECK_EQ(sync_call_timed(wait_call, NULL, WEFT_MS(1)), -ETIMEDOUT);
         CHECK_EQ(weft_mutex_try_lock(&mutex), 0);
         weft_mutex_unlock(&mutex);
-        start_waiters(ids);             /* and the line is in order */
+        start_waiters(ids);             /* and the queue is intact */
         weft_cond_broadcast(&cond);
         for (int i = 0; i < N; i++)
                 sched_join(ids[i]);
 }
 
-/* A signal for one that is being cancelled, with another one behind it in line. */
+/* A signal for a waiter that is being cancelled, with another waiter behind it in the queue. */
 static w_atomic_u32 n_signalled, n_left;
 
 static int race_cancel(void *scope)
@@ -205,7 +205,7 @@ static void racer(void *arg)
         w_sub_rlx(&n_left, 1);
 }
 
-/* The signal is the racer's or that of the one behind it, who waits for ever if it is lost. */
+/* The signal goes to the racer or to the waiter behind it, which waits for ever if it is lost. */
 static void race_once(void)
 {
         n_woken = 0;

@@ -1,9 +1,9 @@
-/* Waiting in line costs the same for everyone in it: twice as many take less than three times as
- * long, to queue, to be served, and to leave from the middle.
+/* The cost of a wait does not depend on the length of the queue: twice as many waiters take less
+ * than three times as long, to queue, to be served, and to leave from the middle.
  *
  * CPU time is compared, the best of several attempts, so that other load does not matter.
- * TEST_LONG goes up to 100,000 who wait. More always wait than fit into a P's own queue: the step
- * from there to the global one costs, and with random pauses in between it costs a lot.
+ * TEST_LONG goes up to 100,000 waiters. There are always more than fit into a P's own run queue:
+ * the step from there to the global queue costs, and with random pauses in between it costs a lot.
  *
  * test: procs=1,2,4
  *
@@ -20,7 +20,7 @@ static weft_cond    cond = WEFT_COND_INIT;
 static weft_sem     sem = WEFT_SEM_INIT(0);
 static weft_wg      left = WEFT_WG_INIT;
 static weft_scope   scope;
-static weft_scope  *scopes;             /* one for each who waits */
+static weft_scope  *scopes;             /* one for each waiter */
 static weft_chan   *served, *never;
 static w_atomic_u32 n_arrived, n_scopes;
 static uint32_t     n_waiting;          /* plain: under the mutex */
@@ -80,7 +80,7 @@ static void wait_once(void *arg)
 static void start_cond(uint32_t n)
 {
         start(n, wait_once);
-        weft_mutex_lock(&mutex);        /* the last one stands in line, too */
+        weft_mutex_lock(&mutex);        /* the last one is in the queue, too */
         weft_mutex_unlock(&mutex);
 }
 
@@ -135,7 +135,7 @@ static void use_cancel(uint32_t n)
         CHECK_EQ(weft_sem_try_acquire(&sem), -EAGAIN);
 }
 
-/* Everyone stands in two lines, and leaves both when served in one. */
+/* Every waiter is in two queues, and leaves both when it is served in one. */
 static int select_both(void)
 {
         int       value;
@@ -171,10 +171,10 @@ static void select_cancelled(void *arg)
         weft_wg_done(&left);
 }
 
-/* They leave in an order that jumps through the lines. */
+/* They leave in an order that jumps through the queues. */
 static void use_select_cancel(uint32_t n)
 {
-        enum { STEP = 7919 };           /* a prime: everyone has a turn */
+        enum { STEP = 7919 };           /* a prime: every waiter is reached */
 
         scopes = calloc(n, sizeof(*scopes));
         CHECK(scopes);
@@ -205,17 +205,17 @@ static void compare(void *arg)
         served = weft_chan_new(sizeof(int), 0);
         never = weft_chan_new(sizeof(int), 0);
         CHECK(served && never);
-        use(2 * n);                     /* stacks and records are there afterwards */
+        use(2 * n);                     /* afterwards stacks and records are allocated */
         for (int i = 0; i < ATTEMPTS; i++) {
                 once = cost(use, n);
                 twice = cost(use, 2 * n);
                 if (twice < 3 * once) {
-                        printf("%u in line: %lld us, twice as many: %lld us\n", n,
+                        printf("%u waiters: %lld us, twice as many: %lld us\n", n,
                                (long long)once / 1000, (long long)twice / 1000);
                         return;
                 }
         }
-        test_fail(__FILE__, __LINE__, "%u in line: %lld ns, twice as many: %lld ns", n,
+        test_fail(__FILE__, __LINE__, "%u waiters: %lld ns, twice as many: %lld ns", n,
                   (long long)once, (long long)twice);
 }
 
@@ -224,37 +224,37 @@ static void check(void (*use)(uint32_t))
         sched_run(compare, &use);
 }
 
-TEST(a_line_for_a_mutex)
+TEST(a_queue_for_a_mutex)
 {
         check(use_mutex);
 }
 
-TEST(a_line_for_signals)
+TEST(a_queue_for_signals)
 {
         check(use_signal);
 }
 
-TEST(a_line_for_a_broadcast)
+TEST(a_queue_for_a_broadcast)
 {
         check(use_broadcast);
 }
 
-TEST(a_line_for_permits)
+TEST(a_queue_for_permits)
 {
         check(use_sem);
 }
 
-TEST(a_line_that_everyone_leaves)
+TEST(a_queue_that_every_waiter_leaves)
 {
         check(use_cancel);
 }
 
-TEST(a_line_for_select)
+TEST(a_queue_for_select)
 {
         check(use_select);
 }
 
-TEST(two_lines_that_everyone_leaves)
+TEST(two_queues_that_every_waiter_leaves)
 {
         check(use_select_cancel);
 }

@@ -1,4 +1,4 @@
-/* Mutex: exclusion, try, hand-over, threads that are not weft's, with and without a runtime.
+/* Mutex: exclusion, try, hand-over, foreign threads, with and without a runtime.
  *
  * test: procs=1,2,4
  *
@@ -136,7 +136,7 @@ static void lock_and_note(void *arg)
         weft_mutex_unlock(&mutex);
 }
 
-GO_TEST(who_waits_gets_it_in_order)
+GO_TEST(waiters_get_it_in_order)
 {
         int64_t ids[8];
 
@@ -151,8 +151,8 @@ GO_TEST(who_waits_gets_it_in_order)
                 CHECK_EQ(w_load_rlx(&order[i]), i);
 }
 
-/* Goroutine 1 takes the mutex again and again and lets others run only while it holds it: without
- * hand-over, who waits would find it taken each time. */
+/* Goroutine 1 takes the mutex again and again, and yields only while it holds it. Without
+ * hand-over, a woken waiter would find it taken each time. */
 static void greedy(void *arg)
 {
         int64_t  id;

@@ -1,4 +1,5 @@
-/* Once: one call, everyone after it, also if it ends by weft_exit; with and without a runtime.
+/* Once: one call, all callers return after it, also if it ends by weft_exit; with and without a
+ * runtime.
  *
  * test: procs=1,2,4
  *
@@ -96,7 +97,7 @@ static void ask_exiting(void *arg)
 
         (void)arg;
         weft_once_do(&once, outer_fn, &fn);
-        CHECK_EQ(n_calls, 1);                   /* the one who called it has not come back */
+        CHECK_EQ(n_calls, 1);                   /* the caller that ran it has exited */
         w_add_rlx(&n_returned, 1);
 }
 
@@ -112,7 +113,7 @@ static void exit_later(void *arg)
 {
         (void)arg;
         weft_once_do(&once, count, NULL);
-        weft_exit();                            /* after it: nothing is left to be done */
+        weft_exit();                            /* after the call: the exit has nothing to finish */
 }
 
 GO_TEST(an_exit_after_the_call_does_nothing_more)

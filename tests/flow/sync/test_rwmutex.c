@@ -1,4 +1,4 @@
-/* Rwmutex: readers together, writers alone, nobody starves, try forms, threads of the program.
+/* Rwmutex: readers together, writers alone, no starvation, try forms, foreign threads.
  *
  * test: procs=1,2,4
  *
@@ -119,7 +119,7 @@ static void read_and_note(void *arg)
         weft_rwmutex_rlock(&rwmutex);
         uint32_t inside = w_add_rlx(&activity, 1) + 1;
 
-        if (arg)                /* so many are to be in at the same time */
+        if (arg)                /* this many readers must be in at the same time */
                 while (inside < (uintptr_t)arg) {
                         weft_yield();
                         inside = w_load_rlx(&activity);
@@ -150,8 +150,9 @@ static void reader_notes(void *arg)
         weft_rwmutex_runlock(&rwmutex);
 }
 
-/* A reader is in; a writer waits, then readers, then a writer. The first writer goes first, though
- * readers could have joined the one that was in; then the readers, then the second writer. */
+/* A reader is in; a writer waits, then readers, then a second writer. The first writer enters
+ * first, though the readers could have joined the first reader; then the readers, then the second
+ * writer. */
 GO_TEST(a_writer_that_waits_goes_before_new_readers)
 {
         int64_t ids[4];

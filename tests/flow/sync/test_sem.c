@@ -1,4 +1,4 @@
-/* Semaphore: permits are neither lost nor made, who waits longest is next, cancellation, ends.
+/* Semaphore: permits are neither lost nor made, oldest waiter first, cancellation, end of run.
  *
  * test: procs=1,2,4
  *
@@ -29,7 +29,7 @@ TEST(permits_are_counted_without_a_runtime)
         CHECK_EQ(weft_sem_try_acquire(&s), -EAGAIN);
 }
 
-TEST(without_a_runtime_nobody_waits)
+TEST(without_a_runtime_no_call_waits)
 {
         weft_sem s = WEFT_SEM_INIT(0);
 
@@ -91,8 +91,8 @@ static void acquire_and_note(void *arg)
         w_add_acqrel(&n_got, 1);
 }
 
-/* One at a time: a permit that is given away cannot be overtaken by who tries at that moment. */
-GO_TEST(permits_go_to_who_waits_longest)
+/* One at a time: a try_acquire at that moment cannot take a permit that was handed over. */
+GO_TEST(permits_go_to_the_oldest_waiter)
 {
         weft_sem s = WEFT_SEM_INIT(0);
         int64_t  ids[8];
@@ -185,7 +185,7 @@ static void leave_waiter(void *arg)
         sync_go_waiting(acquire_for_ever, arg);
 }
 
-TEST(who_was_dropped_gets_no_permit)
+TEST(a_dropped_goroutine_gets_no_permit)
 {
         weft_sem s = WEFT_SEM_INIT(0);
 

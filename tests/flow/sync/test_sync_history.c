@@ -2,9 +2,9 @@
  * one after the other.
  *
  * Each operation notes when it began and when it had ended, on a common clock. The search tries
- * every order that respects those times: an operation may come next if none that is left had ended
- * before it began. The state after a set of operations does not depend on their order, so each set
- * is visited once.
+ * every order that respects those times: an operation may come next if no remaining operation had
+ * ended before it began. The state after a set of operations does not depend on their order, so
+ * each set is visited once.
  *
  * test: procs=1,2,4
  *

@@ -1,5 +1,5 @@
 /* An object lies in a page that is unmapped as soon as the wait, or the last unlock, has returned,
- * while the other side may still be in its call: nobody touches it again.
+ * while the other side may still be in its call: no party touches it again.
  *
  * TEST_LONG does it 100,000 times in each test at each number of Ps: two million in all.
  *
@@ -22,7 +22,7 @@ struct object {
         uint32_t     ready;             /* plain: under the mutex */
 };
 
-/* One side of a meeting; true: it is the one who frees. */
+/* One side of a meeting; true: this side frees the object. */
 typedef bool side_fn(struct object *o);
 
 static struct {
@@ -90,7 +90,7 @@ static void meet_often(side_fn *mine)
         w_store_rlx(&meeting.stop, 1);
 }
 
-/* The partner is a goroutine, or a thread of the program. */
+/* The partner is a goroutine or a foreign thread. */
 static void meet_goroutine(void *mine)
 {
         int64_t id = sched_go(partner, NULL);

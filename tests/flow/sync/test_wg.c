@@ -1,4 +1,4 @@
-/* Wait group: nobody returns early, everybody returns, counts, cancellation, reuse.
+/* Wait group: no waiter returns early, all return, counts, cancellation, reuse.
  *
  * test: procs=1,2,4
  *
@@ -27,7 +27,7 @@ GO_TEST(a_count_of_zero_needs_no_wait)
                 CHECK_EQ(((char *)&w)[i], 0);
 }
 
-TEST(without_a_runtime_nobody_waits)
+TEST(without_a_runtime_no_call_waits)
 {
         weft_wg w = WEFT_WG_INIT;
 
@@ -47,7 +47,7 @@ static void stage(void *arg)
         w_add_rlx(&n_through, 1);
 }
 
-GO_TEST(nobody_is_released_early)
+GO_TEST(no_waiter_is_released_early)
 {
         int64_t ids[N];
 

@@ -1,4 +1,4 @@
-/* tests/flow/time/test_sleep.c - sleeping: never early, in order, whoever else is busy.
+/* tests/flow/time/test_sleep.c - sleeping: never early, in order, under any other load.
  *
  * test: procs=1,2,4
  *
@@ -51,11 +51,11 @@ static void main_enormous(void *arg)
                 id = sched_go(sleep_for_ever, &lengths[i]);
         sched_await_parked(id);
         for (int i = 0; i < 5; i++)
-                sleep_checked(WEFT_MS(2));      /* others are not held up */
+                sleep_checked(WEFT_MS(2));      /* other goroutines are not delayed */
         CHECK_EQ(w_load_rlx(&n_woken), 0);
 }
 
-TEST(enormous_sleeps_do_not_end_and_hold_nobody_up)
+TEST(enormous_sleeps_do_not_end_and_delay_no_other)
 {
         w_store_rlx(&n_woken, 0);
         sched_run(main_enormous, NULL);
@@ -86,8 +86,8 @@ static void await_asleep(int64_t id)
                 weft_yield();
 }
 
-/* Scrambled, with duplicates. The only P is kept busy until all are due, so that nothing but the
- * heap decides on the order. False: the first was due before the last had gone to sleep. */
+/* Scrambled, with duplicates. The only P is busy until all are due, so that only the heap decides
+ * the order. False: the first was due before the last had gone to sleep. */
 static bool sleep_in_slots(int64_t lead)
 {
         static int slots[N_SLOTS] = { 5, 3, 6, 6, 6, 1, 1, 2, 7, 9, 4, 8, 0 };
@@ -106,7 +106,7 @@ static bool sleep_in_slots(int64_t lead)
         return in_time;
 }
 
-/* A sleeper that the kernel held up between two reads of the clock may come one place later. */
+/* A sleeper that the kernel delayed between two reads of the clock may come one place later. */
 static int n_inversions(void)
 {
         int n = 0;
@@ -125,14 +125,14 @@ static void main_order(void *arg)
         (void)arg;
         for (int i = 0; i < 5 && n > 1; i++)
                 n = n_inversions();
-        CHECK_MSG(n <= 1, "%d of %d woke before those who slept less", n, N_SLOTS);
+        CHECK_MSG(n <= 1, "%d of %d woke before sleepers with less time", n, N_SLOTS);
 }
 
 TEST(sleepers_wake_in_the_order_of_their_times)
 {
         weft_config cfg = { .procs = 1, .preempt = WEFT_PREEMPT_OFF };
 
-        CHECK_EQ(weft_run_with(&cfg, main_order, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_order, NULL), 0);
 }
 
 /* ---- Many ------------------------------------------------------------------------------------ */
@@ -174,7 +174,7 @@ static void yield_on(void *arg)
                 weft_yield();
 }
 
-/* Hand over to each other directly, for ever: g0 is reached by the tick alone. */
+/* Two partners hand over to each other directly, for ever: only the tick reaches g0. */
 static void partner(void *arg)
 {
         int64_t *other = arg;
@@ -230,13 +230,13 @@ static void main_alone(void *arg)
         sched_join(id);
 }
 
-TEST(a_sleeper_wakes_while_one_goroutine_yields_to_nobody)
+TEST(a_sleeper_wakes_while_one_goroutine_yields_alone)
 {
         w_store_rlx(&stop_flag, 0);
         sched_run(main_alone, NULL);
 }
 
-/* The P of this one never looks; another has to. */
+/* The P of this goroutine never checks its timers; another P must. */
 static void main_computing(void *arg)
 {
         (void)arg;
@@ -252,7 +252,7 @@ static void main_computing(void *arg)
 TEST(a_sleeper_wakes_while_another_computes)
 {
         if (sched_procs() == 1)
-                test_skip("nobody can interrupt a goroutine that computes yet");
+                test_skip("no other P can check the timers of a P that computes");
         w_store_rlx(&stop_flag, 0);
         sched_run(main_computing, NULL);
 }
@@ -363,7 +363,7 @@ TEST(the_timekeeper_does_not_end_for_want_of_work)
 {
         weft_config cfg = { .idle_ms = 1 };
 
-        CHECK_EQ(weft_run_with(&cfg, main_idle_end, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_idle_end, NULL), 0);
 }
 
 /* ---- No memory ------------------------------------------------------------------------------- */
@@ -385,7 +385,7 @@ GO_TEST(without_memory_a_sleep_is_not_early_either)
         sleep_checked(WEFT_MS(2));
 }
 
-/* No thread beyond the first two: the timekeeper has to work. */
+/* No thread beyond the first two: the timekeeper must work. */
 GO_TEST(without_threads_to_be_had_sleepers_wake)
 {
         w_inject_from(W_CALL_THREAD, 1, EAGAIN);

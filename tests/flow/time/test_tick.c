@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
+#include "sched/sched.h"
 
 #include <errno.h>
 
@@ -29,7 +30,7 @@ GO_TEST(ticks_come_at_multiples_of_the_period)
         weft_chan_unref(c);
 }
 
-/* The time in the channel is the one that it was due at, however late it is read. */
+/* The channel holds the time at which the tick was due, however late it is read. */
 GO_TEST(a_slow_reader_misses_ticks)
 {
         weft_chan *c = weft_tick(WEFT_MS(1));
@@ -42,9 +43,9 @@ GO_TEST(a_slow_reader_misses_ticks)
         CHECK_EQ(weft_chan_recv(c, &first), 0);
         CHECK(first <= slept_until - WEFT_MS(15));
         CHECK_EQ(weft_chan_recv(c, &second), 0);
-        if (second < first + WEFT_MS(15))       /* who was to send it got no CPU until now */
+        if (second < first + WEFT_MS(15))       /* the sending thread got no CPU until now */
                 CHECK_EQ(weft_chan_recv(c, &second), 0);
-        CHECK(second >= first + WEFT_MS(15));           /* those between were missed */
+        CHECK(second >= first + WEFT_MS(15));           /* the ticks between were missed */
         CHECK_EQ(weft_chan_close(c), 0);
         weft_chan_unref(c);
 }
@@ -75,13 +76,13 @@ GO_TEST(closing_and_dropping_stop_the_ticks)
                 ;
         CHECK_EQ(weft_chan_recv(closed, &due), -EPIPE);
         weft_chan_unref(dropped);
-        while (n_armed() > 0)                           /* the heaps forget them */
+        while (n_armed() > 0)                           /* the heaps drop them */
                 weft_yield();
         CHECK_EQ(weft_chan_recv(closed, &due), -EPIPE);
         weft_chan_unref(closed);
 }
 
-/* The shortest period there is, closed and dropped while it sends. */
+/* The shortest possible period, closed and dropped while it sends. */
 GO_TEST(ticks_of_a_nanosecond_come_and_go)
 {
         for (uint32_t i = 0; i < sched_scale(1000); i++) {

@@ -149,7 +149,7 @@ GO_TEST(reset_moves_a_timer_and_sets_it_again)
         weft_timer_free(t);
 }
 
-/* A hundred timers are moved at random between now and much later; the soon ones fire soon. */
+/* A hundred timers are moved at random between now and much later; those set for now fire soon. */
 static void main_adjust(void *arg)
 {
         weft_timer *timers[100];
@@ -289,7 +289,7 @@ static void *meddle_from_outside(void *arg)
         return NULL;
 }
 
-/* What was set has fired or was taken back, in the end. */
+/* In the end, every set timer has fired or was stopped. */
 static void main_several(void *arg)
 {
         weft_timer *t = timer_new(1000, fire, NULL);
@@ -383,7 +383,7 @@ static void wait_for_token(void *arg)
         CHECK_EQ(weft_park(), 0);
 }
 
-/* All that is left goes to goroutines that wait; one of them ends once the timer was due. */
+/* Waiting goroutines take all remaining memory; one of them ends once the timer was due. */
 static void main_waits_for_memory(void *arg)
 {
         weft_timer *t = timer_new(WEFT_SEC(3600), fire, NULL);
@@ -395,7 +395,7 @@ static void main_waits_for_memory(void *arg)
                 last = id;
         CHECK_EQ(id, -ENOMEM);
         CHECK(last > 0);
-        CHECK_EQ(weft_timer_reset(t, WEFT_MS(1)), 1);   /* not before there is none left */
+        CHECK_EQ(weft_timer_reset(t, WEFT_MS(1)), 1);   /* only once no memory is left */
         CHECK_EQ(weft_sleep(WEFT_MS(10)), 0);
         CHECK_EQ(w_load_acq(&n_fired), 0);
         CHECK_EQ(weft_timer_stop(t), 1);                /* it is still set, */
@@ -410,7 +410,7 @@ TEST(a_timer_without_memory_for_its_goroutine_fires_later)
         if (sched_procs() > 1)
                 test_skip("other Ps have some memory left in their caches");
         w_store_rlx(&n_fired, 0);
-        /* Who has lost its P does not come to what is left in its cache. */
+        /* An M that has lost its P cannot use what is left in the P's cache. */
         CHECK_EQ(setenv("WEFT_DEBUG", "preempt=off", 1), 0);
         sched_run(main_waits_for_memory, NULL);
 }

@@ -232,7 +232,7 @@ TEST(a_run_ends_while_a_goroutine_writes_what_it_was)
         if (test_under_valgrind())
                 test_skip("a thread that is left behind is a leak to valgrind");
         CHECK_EQ(pipe(ends), 0);
-        CHECK_EQ(weft_run_with(&cfg, main_leaves_goroutine, NULL), 1);
+        CHECK_EQ(sched_run_left(&cfg, main_leaves_goroutine, NULL), 1);
         CHECK(read_some(test_read) && n_headers() > 0);
         test_sleep_us(20000);
         CHECK_EQ(w_load_acq(&n_dumped), 0);     /* it never comes back */
@@ -453,7 +453,7 @@ static void main_at_fault(void *arg)
 
 static void run_at_fault(void *arg)
 {
-        (void)weft_run(main_at_fault, arg);
+        (void)!weft_run(main_at_fault, arg);
 }
 
 /* What the program says at last of goroutine 1. */

@@ -214,7 +214,7 @@ static void main_dump(void *arg)
         bool    with_signal = *(bool *)arg;
 
         CHECK_EQ(pthread_mutex_lock(&mutex), 0);
-        weft_lock_thread();             /* whose mutex it is */
+        weft_thread_lock();             /* whose mutex it is */
         int n = start_all(ids, with_signal);
 
         for (int i = 0; i < 3; i++) {
@@ -228,7 +228,7 @@ static void main_dump(void *arg)
         CHECK_EQ(write(is_over_ends[1], "a", 1), 1);
         for (int i = 0; i < n; i++)
                 sched_join(ids[i]);
-        weft_unlock_thread();
+        weft_thread_unlock();
         CHECK_EQ(w_load_acq(&n_cut_short), 0);
 }
 
@@ -257,7 +257,7 @@ TEST(a_dump_without_preemption_shows_who_waits)
         weft_config cfg = { .preempt = WEFT_PREEMPT_BLOCKED };
 
         set_up();
-        CHECK_EQ(weft_run_with(&cfg, main_dump, &with_signal), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_dump, &with_signal), 0);
         struct sigaction action;
 
         CHECK_EQ(sigaction(SIGURG, NULL, &action), 0);
@@ -274,7 +274,7 @@ static void main_deaf(void *arg)
         while (!w_load_acq(&spins_now))
                 CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
         dump_into_text();
-        CHECK_SHOWS("spins", "(runs, and could not be looked at)");
+        CHECK_SHOWS("spins", "(running, its stack could not be examined)");
         w_store_rel(&is_over, 1);
         sched_join(id);
         sigemptyset(&set);
@@ -294,6 +294,6 @@ TEST(a_thread_that_blocks_the_signal_is_left_alone)
         sigemptyset(&set);
         sigaddset(&set, SIGUSR1);
         CHECK_EQ(pthread_sigmask(SIG_BLOCK, &set, NULL), 0);
-        CHECK_EQ(weft_run_with(&cfg, main_deaf, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_deaf, NULL), 0);
         CHECK_EQ(pthread_sigmask(SIG_UNBLOCK, &set, NULL), 0);
 }

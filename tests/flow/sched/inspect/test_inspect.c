@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sched.h"
+#include "sched/sched.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -78,12 +79,12 @@ static void break_and_check(void *arg)
         weft_config one = { .procs = 1 };
 
         (void)arg;
-        weft_run_with(&one, main_breaks, NULL);
+        (void)!weft_run_with(&one, main_breaks, NULL);
 }
 
 TEST(check_notices_a_queued_goroutine_that_is_dead)
 {
-        test_expect_death(break_and_check, NULL, SIGABRT, "is dead and stands in a queue");
+        test_expect_death(break_and_check, NULL, SIGABRT, "is dead and is in a queue");
 }
 
 /* ---- Stats ----------------------------------------------------------------------------------- */
@@ -229,7 +230,7 @@ static void main_fatal(void *arg)
 static void die_in_run(void *arg)
 {
         (void)arg;
-        weft_run(main_fatal, NULL);
+        (void)!weft_run(main_fatal, NULL);
 }
 
 TEST(fatal_report_ends_with_the_goroutines)
@@ -278,8 +279,8 @@ TEST(schedtrace_prints_its_line)
 {
         char setting[] = "schedtrace=5";
 
-        trace(setting, "gomaxprocs=");
-        CHECK_MSG(strstr(text, "weft: SCHED ") && strstr(text, "ms: gomaxprocs="), "it said: %s",
+        trace(setting, "ms: procs=");
+        CHECK_MSG(strstr(text, "weft: SCHED ") && strstr(text, "ms: procs="), "it said: %s",
                   text);
         CHECK(!strstr(text, "  P0: "));
 }

@@ -1,5 +1,5 @@
-/* tests/flow/sched/monitor/test_blocked_report.c - why a goroutine does not come back decides
- * whether it loses its P, and one that blocks its thread is told of.
+/* tests/flow/sched/monitor/test_blocked_report.c - what a goroutine does in user code decides
+ * whether it loses its P, and a goroutine that blocks its thread is reported.
  *
  * test: procs=1,2,4
  *
@@ -9,7 +9,7 @@
 
 /* ---- The report ------------------------------------------------------------------------------ */
 
-/* Another goroutine waits for the only P; it writes what is read here. */
+/* Another goroutine waits for the only P; it writes the byte that is read here. */
 static void write_byte(void *arg)
 {
         (void)arg;
@@ -24,7 +24,7 @@ static void read_byte(void)
         CHECK_EQ(test_read(blocked_ends[0], &c, 1), 1);
 }
 
-/* One place: neither unrolled nor, with something to do afterwards, left before the yield. */
+/* One place: the loop is not unrolled, and the call is no tail call. */
 __attribute__((noinline)) static void read_and_yield(void)
 {
         read_byte();
@@ -45,7 +45,7 @@ static void read_once_and_end(void *arg)
         read_byte();
 }
 
-/* Where others use the CPUs not each of them is seen to block. */
+/* If other processes use the CPUs, some of these blocks are not noticed. */
 static void main_reads(void *arg)
 {
         (void)arg;
@@ -63,11 +63,11 @@ static void child_reads(void *arg)
         weft_config cfg = { .procs = 1, .preempt = *(int *)arg };
 
         CHECK_EQ(pipe(blocked_ends), 0);
-        CHECK_EQ(weft_run_with(&cfg, main_reads, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_reads, NULL), 0);
         _exit(0);
 }
 
-static void reads_are_told_of(int preempt)
+static void check_reads(int preempt)
 {
         char said[16384];
 
@@ -77,22 +77,22 @@ static void reads_are_told_of(int preempt)
                   blocked_count(said, " \"second\" blocked its thread ") == 1, "%s", said);
         CHECK_MSG(blocked_count(said, " \"third\" blocked its thread ") +
                   blocked_count(said, " \"fourth\" blocked its thread ") == 1, "%s", said);
-        /* Seen, or back too soon for that. */
+        /* The monitor saw the place, or the goroutine entered too soon for that. */
         CHECK_MSG(blocked_count(said, " region\nat\n\t0x") +
                   blocked_count(said, " region\nbefore it came to\n\t0x") == 2, "%s", said);
         CHECK_MSG(blocked_count(said, "\nbegan in\n\t0x") == 2, "%s", said);
         CHECK_MSG(blocked_count(said, "weft: goroutine ") == 2, "%s", said);
 }
 
-TEST(each_place_that_blocks_is_told_of_once)            { reads_are_told_of(WEFT_PREEMPT_ALL); }
-TEST(each_place_that_blocks_is_told_of_once_if_blocked) { reads_are_told_of(WEFT_PREEMPT_BLOCKED); }
+TEST(each_place_that_blocks_is_reported_once)            { check_reads(WEFT_PREEMPT_ALL); }
+TEST(each_place_that_blocks_is_reported_once_if_blocked) { check_reads(WEFT_PREEMPT_BLOCKED); }
 
-/* ---- Who computes ---------------------------------------------------------------------------- */
+/* ---- Computing goroutines -------------------------------------------------------------------- */
 
 enum { COMPUTES_NS = 100000000 };
 
-/* How many others had their turn while it did not come back. */
-static uint32_t hog(void)
+/* How many other goroutines ran while it stayed in user code. */
+static uint32_t compute(void)
 {
         int64_t  until = w_os_now() + COMPUTES_NS;
         uint32_t before = w_load_acq(&blocked_n_pings);
@@ -105,51 +105,51 @@ static uint32_t hog(void)
 
 static uint32_t n_beside;
 
-static void main_hog(void *arg)
+static void main_compute(void *arg)
 {
         (void)arg;
-        n_beside = hog();
+        n_beside = compute();
         CHECK_EQ(weft_check(), 0);
 }
 
-static uint32_t hog_under(int preempt)
+static uint32_t run_compute(int preempt)
 {
         weft_config cfg = { .procs = 1, .preempt = preempt };
 
-        CHECK_EQ(weft_run_with(&cfg, main_hog, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_compute, NULL), 0);
         return n_beside;
 }
 
-TEST(who_computes_keeps_its_p_if_blocked) { CHECK_EQ(hog_under(WEFT_PREEMPT_BLOCKED), 0); }
-TEST(who_computes_keeps_its_p_if_off)     { CHECK_EQ(hog_under(WEFT_PREEMPT_OFF), 0); }
+TEST(a_running_goroutine_keeps_its_p_if_blocked) { CHECK_EQ(run_compute(WEFT_PREEMPT_BLOCKED), 0); }
+TEST(a_running_goroutine_keeps_its_p_if_off)     { CHECK_EQ(run_compute(WEFT_PREEMPT_OFF), 0); }
 
-/* It does not come back before others had their turn. */
-static void main_endless_hog(void *arg)
+/* It stays in user code until other goroutines had their turn. */
+static void main_compute_on(void *arg)
 {
         (void)arg;
-        while (hog() == 0)
+        while (compute() == 0)
                 ;
 }
 
-TEST(who_computes_loses_its_p_if_all)
+TEST(a_running_goroutine_loses_its_p_if_all)
 {
         weft_config cfg = { .procs = 1, .preempt = WEFT_PREEMPT_ALL };
 
-        CHECK_EQ(weft_run_with(&cfg, main_endless_hog, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_compute_on, NULL), 0);
 }
 
-static void child_hog(void *arg)
+static void child_compute(void *arg)
 {
         (void)arg;
-        CHECK(hog_under(WEFT_PREEMPT_ALL) <= 2);
+        CHECK(run_compute(WEFT_PREEMPT_ALL) <= 2);
         _exit(0);
 }
 
-TEST(who_computes_is_not_told_of)
+TEST(a_running_goroutine_is_not_reported)
 {
         char said[4096];
 
-        blocked_run_child(child_hog, NULL, said, sizeof(said));
+        blocked_run_child(child_compute, NULL, said, sizeof(said));
         CHECK_STR(said, "");
 }
 
@@ -178,7 +178,7 @@ static void child_off(void *arg)
         weft_config cfg = { .procs = 1, .preempt = WEFT_PREEMPT_OFF };
 
         (void)arg;
-        CHECK_EQ(weft_run_with(&cfg, main_sleeps, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_sleeps, NULL), 0);
         _exit(0);
 }
 
@@ -190,7 +190,7 @@ TEST(only_regions_lose_their_ps_if_off)
         CHECK_STR(said, "");
 }
 
-/* ---- Several Ps, more that block than there are ---------------------------------------------- */
+/* ---- More blocked goroutines than Ps --------------------------------------------------------- */
 
 static void read_and_sleep(void *arg)
 {
@@ -234,10 +234,10 @@ static void many_block(const char *debug)
         CHECK_EQ(test_resources_now().descriptors, before.descriptors);
 }
 
-TEST(many_that_block_lose_their_ps)            { many_block("preempt=all"); }
-TEST(many_that_block_lose_their_ps_if_blocked) { many_block("preempt=blocked"); }
+TEST(many_blocked_goroutines_lose_their_ps)            { many_block("preempt=all"); }
+TEST(many_blocked_goroutines_lose_their_ps_if_blocked) { many_block("preempt=blocked"); }
 
-/* ---- Where the system does not tell ---------------------------------------------------------- */
+/* ---- The kernel does not tell ---------------------------------------------------------------- */
 
 #if defined(W_DEBUG)
 #include "os/inject.h"
@@ -262,7 +262,7 @@ static void child_unknown(void *arg)
         (void)arg;
         CHECK_EQ(pipe(blocked_ends), 0);
         w_inject_from(W_CALL_OPEN, 1, EMFILE);
-        CHECK_EQ(weft_run_with(&cfg, main_unknown, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_unknown, NULL), 0);
         CHECK(w_inject_hits() > 0);
         _exit(0);
 }
@@ -281,7 +281,7 @@ static void check_unknown(void)
 }
 #endif
 
-TEST(who_blocks_loses_its_p_where_nobody_knows_why)
+TEST(a_blocked_goroutine_loses_its_p_if_the_kernel_does_not_tell)
 {
         check_unknown();
 }

@@ -1,5 +1,5 @@
-/* tests/flow/sched/monitor/test_blocked_report_where.c - where goroutines block is told, and of
- * those that go on so.
+/* tests/flow/sched/monitor/test_blocked_report_where.c - reports name the place at which goroutines
+ * block, also of goroutines that stay blocked.
  *
  * test: valgrind=no exports=yes
  * Valgrind has stacks of its own.
@@ -20,7 +20,7 @@ enum { WRAPPED = 1 };
 enum { WRAPPED = 0 };
 #endif
 
-/* Known to the linker by their names, and none of them ends in a call. */
+/* The linker knows these functions by name, and none of them ends in a tail call. */
 void read_there(void);
 void lock_there(void);
 void read_without_frame(void);
@@ -75,7 +75,7 @@ static void *end_it_later(void *arg)
 
 static void (*there)(void);
 
-/* Beside somebody who needs the P. */
+/* Beside a goroutine that needs the P. */
 static void block_there(void *arg)
 {
         (void)arg;
@@ -95,13 +95,13 @@ static void child_where(void *arg)
         CHECK_EQ(pthread_create(&thread, NULL, end_it_later, NULL), 0);
         while (!w_load_acq(&blocked_go_on))
                 sched_yield();
-        CHECK_EQ(weft_run_with(&cfg, block_there, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, block_there, NULL), 0);
         CHECK_EQ(pthread_join(thread, NULL), 0);
         _exit(0);
 }
 
-/* What is said of who blocks there for so long. It may have lost its P for another reason before it
- * blocks: then nothing is, and it is tried again. */
+/* Returns the report of a goroutine that blocks in fn for so long. It may have lost its P for
+ * another reason before it blocks. Then there is no report, and it is tried again. */
 static void block_for(void (*fn)(void), int ms, char *said, size_t size)
 {
         freeze_need_kernel();
@@ -111,7 +111,7 @@ static void block_for(void (*fn)(void), int ms, char *said, size_t size)
                 blocked_run_child(child_where, NULL, said, size);
 }
 
-static void is_told_where(void (*fn)(void), const char *name)
+static void check_place(void (*fn)(void), const char *name)
 {
         char said[16384];
 
@@ -124,12 +124,12 @@ static void is_told_where(void (*fn)(void), const char *name)
         CHECK_MSG(!strstr(said, "before it came to"), "%s", said);
 }
 
-TEST(it_is_told_where_a_goroutine_reads)  { is_told_where(read_there, " read_there"); }
-TEST(it_is_told_where_a_goroutine_locks)  { is_told_where(lock_there, " lock_there"); }
-TEST(it_is_told_where_without_frames)     { is_told_where(read_without_frame, " read_without_"); }
+TEST(the_report_says_where_a_goroutine_reads) { check_place(read_there, " read_there"); }
+TEST(the_report_says_where_a_goroutine_locks) { check_place(lock_there, " lock_there"); }
+TEST(the_report_says_where_without_frames)    { check_place(read_without_frame, " read_without_"); }
 
-/* The monitor tells, who knows no names, and the goroutine does not tell again. */
-TEST(who_goes_on_blocking_is_told_of_once)
+/* The monitor reports, without names, and the goroutine does not report again. */
+TEST(a_long_block_is_reported_once)
 {
         char said[16384];
 
@@ -151,12 +151,12 @@ static void read_there_first(void)
                 w_cpu_pause();
 }
 
-/* For a second and more it was away, and computes by the time when that is looked at. */
-TEST(who_blocked_and_computes_is_not_said_to_block_still)
+/* It was in user code for more than a second, and computes when the monitor checks that. */
+TEST(a_block_that_is_over_is_not_reported_as_lasting)
 {
         char said[16384];
 
-        preempt = WEFT_PREEMPT_BLOCKED; /* else it is held, and has its P again */
+        preempt = WEFT_PREEMPT_BLOCKED; /* else it is preempted, and has its P again */
         block_for(read_there_first, BLOCKS_MS, said, sizeof(said));
         CHECK_MSG(blocked_count(said, " blocked its thread ") == 1, "%s", said);
         CHECK_MSG(!strstr(said, "still"), "%s", said);
@@ -186,12 +186,12 @@ static void child_alike(void *arg)
         weft_config cfg = { .procs = 1 };
 
         (void)arg;
-        CHECK_EQ(weft_run_with(&cfg, main_alike, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_alike, NULL), 0);
         _exit(0);
 }
 
 /* On stacks that begin at different places in their pages. */
-TEST(those_that_block_alike_are_told_of_once)
+TEST(equal_blocks_are_reported_once)
 {
         char said[16384];
 

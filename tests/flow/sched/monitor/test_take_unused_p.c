@@ -1,8 +1,8 @@
-/* tests/flow/sched/monitor/test_take_unused_p.c - what waits behind one that computes gets the P of
- * one that does not use its own.
+/* tests/flow/sched/monitor/test_take_unused_p.c - work that waits behind a goroutine that computes
+ * gets the P of a goroutine that does not use its P.
  *
- * Every P is with a goroutine that does not come back: half of them compute, the others block or
- * are in a region. Then one of those that compute queues a goroutine or arms a timer, on its own P.
+ * Every P is with a goroutine that stays in user code. Half of them compute, the other half block
+ * or are in a region. Then a computing goroutine queues a goroutine or arms a timer, on its own P.
  *
  * test: procs=1,2,4
  *
@@ -31,7 +31,7 @@ static void behind(void *arg)
         w_add_acqrel(&n_behind, 1);
 }
 
-/* No call of weft's is made from here on. */
+/* Makes no call of weft from here on. */
 static void arrive(void)
 {
         w_add_acqrel(&n_at_it, 1);
@@ -86,7 +86,7 @@ static void first(void *arg)
 
         CHECK_EQ(write(ends[1], "12345678", (size_t)n_block), n_block);
         w_store_rel(&go_on, 1);
-        CHECK_MSG(passed, "nobody came to what waits");
+        CHECK_MSG(passed, "the waiting work was not run");
         for (int i = 1; i < n; i++)
                 sched_join(ids[i]);
         weft_timer_free(timer);
@@ -101,18 +101,18 @@ static void run(int preempt, bool region, bool timer)
         by_timer = timer;
         test_set_dump(sched_dump);
         CHECK_EQ(pipe(ends), 0);
-        CHECK_EQ(weft_run_with(&cfg, first, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, first, NULL), 0);
 }
 
 #define OFF     WEFT_PREEMPT_OFF
 #define BLOCKED WEFT_PREEMPT_BLOCKED
 #define ALL     WEFT_PREEMPT_ALL
 
-TEST(who_blocks_makes_way_for_work_elsewhere_if_blocked)   { run(BLOCKED, false, false); }
-TEST(who_blocks_makes_way_for_timers_elsewhere_if_blocked) { run(BLOCKED, false, true); }
-TEST(who_blocks_makes_way_for_work_elsewhere_if_all)       { run(ALL, false, false); }
-TEST(who_blocks_makes_way_for_timers_elsewhere_if_all)     { run(ALL, false, true); }
-TEST(regions_make_way_for_work_elsewhere_if_off)           { run(OFF, true, false); }
-TEST(regions_make_way_for_timers_elsewhere_if_off)         { run(OFF, true, true); }
-TEST(regions_make_way_for_work_elsewhere_if_blocked)       { run(BLOCKED, true, false); }
-TEST(regions_make_way_for_timers_elsewhere_if_blocked)     { run(BLOCKED, true, true); }
+TEST(a_blocked_m_gives_way_for_work_elsewhere_if_blocked)   { run(BLOCKED, false, false); }
+TEST(a_blocked_m_gives_way_for_timers_elsewhere_if_blocked) { run(BLOCKED, false, true); }
+TEST(a_blocked_m_gives_way_for_work_elsewhere_if_all)       { run(ALL, false, false); }
+TEST(a_blocked_m_gives_way_for_timers_elsewhere_if_all)     { run(ALL, false, true); }
+TEST(regions_make_way_for_work_elsewhere_if_off)            { run(OFF, true, false); }
+TEST(regions_make_way_for_timers_elsewhere_if_off)          { run(OFF, true, true); }
+TEST(regions_make_way_for_work_elsewhere_if_blocked)        { run(BLOCKED, true, false); }
+TEST(regions_make_way_for_timers_elsewhere_if_blocked)      { run(BLOCKED, true, true); }

@@ -1,5 +1,5 @@
-/* tests/flow/sched/preempt/test_blocking_region.c - blocking regions: others go on, and what is
- * allowed within.
+/* tests/flow/sched/preempt/test_blocking_region.c - blocking regions: other goroutines go on,
+ * and some calls are allowed in a region.
  *
  * test: procs=1,2,4
  *
@@ -55,7 +55,7 @@ static void main_call(void *arg)
 TEST(others_go_on_beside_a_region)        { sched_run(main_region, NULL); }
 TEST(others_go_on_beside_a_blocking_call) { sched_run(main_call, NULL); }
 
-/* Short ones, one after the other: no P is taken from them, and they never wait. */
+/* Short regions, one after the other: no P is taken from them, and they never wait. */
 static void in_short_regions(void *arg)
 {
         (void)arg;
@@ -66,8 +66,8 @@ static void in_short_regions(void *arg)
         }
 }
 
-/* By the time that somebody needs the P the monitor comes round every 10 ms only, and finds
- * another region each time. */
+/* When the P is needed the monitor makes a round every 10 ms only, and finds another region each
+ * time. */
 static void main_short_regions(void *arg)
 {
         int64_t  ids[8];
@@ -99,7 +99,7 @@ static void in_regions_at_full_rate(void *count)
         }
 }
 
-/* Four for each P: all of them get on, and no P is lost on the way. */
+/* Four goroutines for each P: all of them make progress, and no P is lost. */
 static void main_full_rate(void *arg)
 {
         int64_t  ids[N_FULL_MAX];
@@ -123,7 +123,7 @@ TEST(regions_at_full_rate_take_turns)     { sched_run(main_full_rate, NULL); }
 
 /* ---- Within ---------------------------------------------------------------------------------- */
 
-/* Everything that need not wait. */
+/* Calls that need not wait. */
 static void use_and_set_errno(void *arg)
 {
         weft_chan *c = arg;
@@ -157,7 +157,7 @@ GO_TEST(calls_that_need_not_wait_work_within)
         weft_chan_unref(c);
 }
 
-/* As deep as a goroutine's own stack could never be. */
+/* Deeper than a goroutine's own stack could be. */
 static void use_much_stack(void *arg)
 {
         volatile char deep[900 << 10];
@@ -187,7 +187,7 @@ GO_TEST(a_blocking_call_has_a_mebibyte_of_stack)
                 sched_join(ids[i]);
 }
 
-/* Also for who says twice that it blocks: the stack of a goroutine is too small for either. */
+/* Also in a region within a region: the stack of a goroutine is too small for either. */
 static void main_stack_within(void *arg)
 {
         int seen = 0;
@@ -207,7 +207,7 @@ GO_TEST(a_blocking_call_within_a_region_has_as_much)
         CHECK_EQ(weft_check(), 0);
 }
 
-TEST(a_thread_of_the_program_may_say_that_it_blocks)
+TEST(a_foreign_thread_may_begin_a_region)
 {
         int seen = 0;
 
@@ -259,7 +259,7 @@ static void say_and_compute(void *arg)
                 w_cpu_pause();
 }
 
-/* Until the monitor has taken the P, and no other is to be had. */
+/* Waits until the monitor has taken the P, and no other P is available. */
 static void lose_p(void)
 {
         for (int i = 0; i < sched_procs(); i++)
@@ -283,7 +283,7 @@ static void end_without_p(void *arg)
         lose_p();
 }
 
-/* Two who stop the world: one of them could not let the other. */
+/* Two goroutines stop the world: one of them could not stop for the other. */
 static void check_within(void *arg)
 {
         (void)arg;
@@ -293,7 +293,7 @@ static void check_within(void *arg)
 
 static void run_it(void *arg)
 {
-        (void)weft_run((void (*)(void *))(uintptr_t)arg, NULL);
+        (void)!weft_run((void (*)(void *))(uintptr_t)arg, NULL);
 }
 
 static void expect(void (*fn)(void *), const char *text)
@@ -309,8 +309,8 @@ TEST(a_wait_within_is_refused_by_name)
         expect(check_within, "waits inside a blocking region: stop the world");
 }
 
-/* What keeps others away for a while does not let it wait on the stack of its thread afterwards: it
- * is refused while it is there, and its own calls are still known. */
+/* After weft_nopreempt_end a goroutine still must not wait on the stack of its thread. The wait is
+ * refused while it is on that stack, and its own calls are still known. */
 static void keep_and_sleep(void *arg)
 {
         (void)arg;

@@ -1,7 +1,7 @@
-/* tests/flow/sched/preempt/test_blocking_unannounced.c - code that blocks its thread without a word
- * to weft, at one P.
+/* tests/flow/sched/preempt/test_blocking_unannounced.c - code that blocks its thread outside a
+ * blocking region, with one P.
  *
- * Others go on beside it, whatever it is that it waits for, and do so soon.
+ * Other goroutines go on beside it soon, whatever it waits for.
  *
  * test: sources=lib/extra/fake_names.c
  *
@@ -21,7 +21,7 @@ static void run_at_one_p(void (*fn)(void *), void *arg)
         weft_config cfg = { .procs = 1, .shutdown_ms = 300000 };
 
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, fn, arg), 0);
+        CHECK_EQ(sched_run_left(&cfg, fn, arg), 0);
 }
 
 /* ---- Names ----------------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ static w_atomic_u32 next_range, storm_is_over, n_served;
 static char        *range;
 static size_t       page_size;
 
-/* Memory whose pages come from a thread of the program. */
+/* Memory whose pages come from a foreign thread. */
 static int make_range(void)
 {
         int                    fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
@@ -104,7 +104,7 @@ static void serve_faults(void *fd)
                 serve_fault(*(int *)fd);
 }
 
-/* Nothing but faults: it has the CPU for a moment between two of them. */
+/* Nothing but page faults: the goroutine has the CPU for a moment between two of them. */
 static void touch_pages(void *arg)
 {
         volatile char *at = range + w_add_acqrel(&next_range, 1) * PAGES_EACH * page_size;
@@ -175,7 +175,7 @@ static void lock_plainly(void)
         read_plainly();
 }
 
-/* From the moment when the only P is with one that blocks. */
+/* Measured from the moment when the M with the only P blocks. */
 static int64_t time_until_others_go_on(void (*block)(void))
 {
         struct sync_thread holder;
@@ -221,5 +221,5 @@ static void go_on_soon_beside(void (*block)(void))
         close(ends[1]);
 }
 
-TEST(others_go_on_soon_beside_a_plain_read)       { go_on_soon_beside(read_plainly); }
-TEST(others_go_on_soon_beside_a_mutex_of_libc)    { go_on_soon_beside(lock_plainly); }
+TEST(others_go_on_soon_beside_a_plain_read)    { go_on_soon_beside(read_plainly); }
+TEST(others_go_on_soon_beside_a_mutex_of_libc) { go_on_soon_beside(lock_plainly); }

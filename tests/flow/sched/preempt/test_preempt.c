@@ -1,5 +1,5 @@
-/* tests/flow/sched/preempt/test_preempt.c - goroutines that compute on and on take turns with all
- * others; see test_preempt_thread_count.c for how many threads run.
+/* tests/flow/sched/preempt/test_preempt.c - goroutines that compute for long take turns with all
+ * other goroutines; see test_preempt_thread_count.c for how many threads run.
  *
  * test: procs=1,2,4 valgrind=no
  * Valgrind reports the threads of a child that ends as leaks, and fails by its exit status. It also
@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "lib/others.h"
+#include "sched/sched.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -19,39 +20,39 @@
 static w_atomic_u64 counts[4];
 static w_atomic_u32 n_back;
 
-static void hog(void *count)
+static void compute_on(void *count)
 {
         while (!w_load_acq(&others_done))
                 w_add_rlx((w_atomic_u64 *)count, 1);              /* counter */
 }
 
-/* ---- What is locked by one that is held ------------------------------------------------------ */
+/* ---- Locks of a preempted goroutine ---------------------------------------------------------- */
 
-static pthread_mutex_t held_by_hog = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* It loses its P and is held while the others want its lock. */
+/* It loses its P and is preempted while other goroutines want its lock. */
 static void locks_and_computes(void *arg)
 {
         int64_t until = w_os_now() + 60000000;
 
         (void)arg;
-        CHECK_EQ(pthread_mutex_lock(&held_by_hog), 0);
+        CHECK_EQ(pthread_mutex_lock(&shared_lock), 0);
         w_store_rel(&others_done, 1);
         while (w_os_now() < until)
                 for (int i = 0; i < 10000; i++)
                         w_cpu_pause();
-        CHECK_EQ(pthread_mutex_unlock(&held_by_hog), 0);
+        CHECK_EQ(pthread_mutex_unlock(&shared_lock), 0);
 }
 
 static void wants_lock(void *arg)
 {
         (void)arg;
-        CHECK_EQ(pthread_mutex_lock(&held_by_hog), 0);
+        CHECK_EQ(pthread_mutex_lock(&shared_lock), 0);
         w_add_acqrel(&n_back, 1);
-        CHECK_EQ(pthread_mutex_unlock(&held_by_hog), 0);
+        CHECK_EQ(pthread_mutex_unlock(&shared_lock), 0);
 }
 
-GO_TEST(who_is_held_with_a_lock_gets_on)
+GO_TEST(a_preempted_goroutine_with_a_lock_goes_on)
 {
         int64_t holder = sched_go(locks_and_computes, NULL);
 
@@ -62,11 +63,11 @@ GO_TEST(who_is_held_with_a_lock_gets_on)
         CHECK_EQ(w_load_acq(&n_back), 8);
 }
 
-/* ---- Those who cannot be held, and those who are held too long ------------------------------- */
+/* ---- Not preempted, or preempted for too long ------------------------------------------------ */
 
 static char large[1 << 20];
 
-/* Where no thread is held: it loses its P all the same. */
+/* No thread is stopped in libc; the goroutine loses its P all the same. */
 static void computes_in_libc(void *arg)
 {
         (void)arg;
@@ -80,17 +81,17 @@ static void main_libc(void *arg)
         others_go_on(computes_in_libc, NULL, 1);
 }
 
-TEST(who_computes_in_libc_loses_its_p)
+TEST(a_goroutine_that_computes_in_libc_loses_its_p)
 {
         weft_config cfg = { .procs = 1 };
 
-        CHECK_EQ(weft_run_with(&cfg, main_libc, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_libc, NULL), 0);
 }
 
-/* Nobody takes the only P from who has it: the other one goes on without. */
+/* The only P is not taken from its M: the other goroutine goes on without a P. */
 static void main_patience(void *arg)
 {
-        int64_t id = sched_go(hog, &counts[0]);
+        int64_t id = sched_go(compute_on, &counts[0]);
 
         (void)arg;
         while (w_load_acq(&counts[0]) == 0)
@@ -106,14 +107,14 @@ static void main_patience(void *arg)
         sched_join(id);
 }
 
-TEST(who_is_held_while_nobody_gets_a_p_goes_on)
+TEST(a_preempted_goroutine_goes_on_if_no_p_is_granted)
 {
         weft_config cfg = { .procs = 1 };
 
-        CHECK_EQ(weft_run_with(&cfg, main_patience, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_patience, NULL), 0);
 }
 
-/* ---- Who must not be preempted --------------------------------------------------------------- */
+/* ---- weft_nopreempt_begin, _end -------------------------------------------------------------- */
 
 static void compute_for(int64_t ns)
 {
@@ -135,7 +136,7 @@ static void main_nopreempt(void *arg)
         w_os_sleep_until(w_os_now() + 30000000);
         CHECK_EQ(weft_checkpoint(), 0);
         CHECK_EQ(w_load_acq(&others_n_pings), 0);
-        weft_yield();                           /* lets others run as ever */
+        weft_yield();                           /* lets other goroutines run as usual */
         CHECK_EQ(w_load_acq(&others_n_pings), 1);
         compute_for(30000000);
         CHECK_EQ(w_load_acq(&others_n_pings), 1);
@@ -149,14 +150,14 @@ static void main_nopreempt(void *arg)
         sched_join(id);
 }
 
-TEST(nobody_runs_beside_who_keeps_its_p)
+TEST(no_goroutine_runs_beside_nopreempt)
 {
         weft_config cfg = { .procs = 1 };
 
-        CHECK_EQ(weft_run_with(&cfg, main_nopreempt, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_nopreempt, NULL), 0);
 }
 
-/* The monitor's own word: a look at it is a race, which does no harm here. */
+/* The monitor's own word: to read it is a race, which does no harm here. */
 static W_NO_SANITIZE bool was_told(void)
 {
         return *(const volatile int64_t *)&w_sched.all_p[0]->sample.nopreempt_since == W_FOREVER;
@@ -179,10 +180,10 @@ static void run_nopreempt_long(void *arg)
 {
         weft_config cfg = { .procs = 1 };
 
-        CHECK_EQ(weft_run_with(&cfg, main_nopreempt_long, arg), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_nopreempt_long, arg), 0);
 }
 
-TEST(who_keeps_its_p_for_long_is_named)
+TEST(a_long_nopreempt_is_reported)
 {
         char said[4096];
         int  status = test_run_child(run_nopreempt_long, NULL, said, sizeof(said));
@@ -231,7 +232,7 @@ static void main_urgent(void *arg)
 
         (void)arg;
         for (int i = 0; i < 4; i++)
-                ids[i] = sched_go(hog, &counts[i]);
+                ids[i] = sched_go(compute_on, &counts[i]);
         for (int i = 0; i < 10; i++) {
                 CHECK_EQ(raise(SIGURG), 0);
                 CHECK_EQ(weft_sleep(WEFT_MS(5)), 0);
@@ -241,7 +242,7 @@ static void main_urgent(void *arg)
                 sched_join(ids[i]);
 }
 
-TEST(the_programs_own_handler_gets_what_is_not_wefts)
+TEST(the_programs_handler_gets_its_own_signals)
 {
         struct sigaction own = { .sa_handler = on_urgent }, after;
 
@@ -254,7 +255,7 @@ TEST(the_programs_own_handler_gets_what_is_not_wefts)
 
 static struct sigaction below;
 
-/* As a library that wants the signal too, and passes on what is not its own. */
+/* A library that uses the signal too, and passes on the signals that are not its own. */
 static void on_urgent_pass_on(int sig, siginfo_t *info, void *context)
 {
         n_urgent++;
@@ -262,20 +263,20 @@ static void on_urgent_pass_on(int sig, siginfo_t *info, void *context)
                 below.sa_sigaction(sig, info, context);
 }
 
-/* By the monitor, when it has a CPU. Under TSan there is nothing to tell. */
+/* The monitor reports it when it has a CPU. Under TSan there is nothing to report. */
 static bool reported_signal(void)
 {
 #if defined(W_TSAN)
         return true;
 #else
-        return *(volatile bool *)&w_sched.reported_signal;
+        return *(volatile bool *)&w_sched.preempt.reported_signal;
 #endif
 }
 
 static void main_replaced(void *arg)
 {
         struct sigaction own = { .sa_sigaction = on_urgent_pass_on, .sa_flags = SA_SIGINFO };
-        int64_t          id = sched_go(hog, &counts[0]);
+        int64_t          id = sched_go(compute_on, &counts[0]);
 
         (void)arg;
         CHECK_EQ(sigaction(SIGURG, &own, &below), 0);
@@ -296,11 +297,11 @@ static void run_replaced(void *arg)
 {
         weft_config cfg = { .procs = 1 }, other = { .preempt_signal = SIGRTMIN + 3 };
 
-        CHECK_EQ(weft_run_with(&cfg, main_replaced, arg), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_replaced, arg), 0);
         n_urgent = 0;
-        CHECK_EQ(weft_run_with(&cfg, main_raises, arg), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_raises, arg), 0);
         CHECK_EQ(n_urgent, 1);
-        CHECK_EQ(weft_run_with(&other, main_raises, arg), 0);
+        CHECK_EQ(sched_run_left(&other, main_raises, arg), 0);
         CHECK_EQ(n_urgent, 2);
 }
 
@@ -334,7 +335,7 @@ TEST(signals_that_cannot_be_used_are_refused)
 
 static void main_other_signal(void *arg)
 {
-        others_go_on(hog, &counts[0], others_more_than_ps());
+        others_go_on(compute_on, &counts[0], others_more_than_ps());
         (void)arg;
 }
 
@@ -342,5 +343,5 @@ TEST(another_signal_does_it_as_well)
 {
         weft_config cfg = { .preempt_signal = SIGRTMIN + 3 };
 
-        CHECK_EQ(weft_run_with(&cfg, main_other_signal, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_other_signal, NULL), 0);
 }

@@ -1,7 +1,7 @@
-/* tests/flow/sched/preempt/test_preempt_calls.c - who calls weft all the time and never has to wait
- * lets others go on. It is dropped when its run ends.
+/* tests/flow/sched/preempt/test_preempt_calls.c - a goroutine that calls weft all the time and
+ * never has to wait lets other goroutines go on. It is dropped when its run ends.
  *
- * It is at another place at each look of the monitor, so it neither blocks nor computes for long.
+ * It is in a new epoch at each sample of the monitor, so it neither blocks nor computes for long.
  *
  * test: procs=1,2,4 valgrind=no
  * Under valgrind a slice of 10 ms is over at once, or never.
@@ -29,23 +29,23 @@ static void try_recv(void) { (void)weft_chan_try_recv(empty, NULL); }
 static void look(void)     { (void)weft_chan_len(empty); }
 static void name(void)     { weft_name("somebody"); }
 static void count(void)    { (void)weft_count(); }
-static void pin(void)      { weft_lock_thread(), weft_unlock_thread(); }
+static void pin(void)      { weft_thread_lock(), weft_thread_unlock(); }
 static void block(void)    { weft_block_begin(), weft_block_end(); }
 static void on_thread(void) { (void)weft_blocking(nothing, NULL); }
 static void wait_for_none(void) { (void)weft_wg_wait(&wg); }
-static void take_permit(void) { (void)weft_sem_acquire(&sem), weft_sem_release(&sem); }
+static void take_permit(void) { (void)!weft_sem_acquire(&sem), weft_sem_release(&sem); }
 
 static void spawn(void)
 {
         if (weft_count() < 1000)
-                (void)weft_go(nothing, NULL);
+                (void)!weft_go(nothing, NULL);
 }
 
 static void either(void)
 {
         weft_case cases[] = { WEFT_RECV(empty, NULL), WEFT_DEFAULT };
 
-        (void)weft_select(cases, 2);
+        (void)!weft_select(cases, 2);
 }
 
 static void send_and_recv(void)
@@ -58,8 +58,8 @@ static void write_and_read(void)
 {
         char c = 'x';
 
-        (void)weft_write(ends[1], &c, 1);
-        (void)weft_read(ends[0], &c, 1);
+        (void)!weft_write(ends[1], &c, 1);
+        (void)!weft_read(ends[0], &c, 1);
 }
 
 static void token(void)
@@ -68,7 +68,7 @@ static void token(void)
         (void)weft_park();
 }
 
-/* ---- Others have their turn ------------------------------------------------------------------ */
+/* ---- Other goroutines run -------------------------------------------------------------------- */
 
 static void set(void *arg)
 {
@@ -82,7 +82,7 @@ static void call_until_set(void *call)
                 (*(void (**)(void))call)();
 }
 
-/* As many as there are Ps, so that none is left. */
+/* As many goroutines as Ps, so that no P is left. */
 static void main_calls(void *call)
 {
         int64_t ids[4];
@@ -119,20 +119,20 @@ static void others_go_on_beside(void (*fn)(void))
         sched_run(main_with_objects, &fn);
 }
 
-TEST(others_go_on_beside_who_tries_to_receive)   { others_go_on_beside(try_recv); }
-TEST(others_go_on_beside_who_looks_at_a_channel) { others_go_on_beside(look); }
-TEST(others_go_on_beside_who_selects_a_default)  { others_go_on_beside(either); }
-TEST(others_go_on_beside_who_has_a_full_channel) { others_go_on_beside(send_and_recv); }
-TEST(others_go_on_beside_who_has_a_full_pipe)    { others_go_on_beside(write_and_read); }
-TEST(others_go_on_beside_who_has_permits)        { others_go_on_beside(take_permit); }
-TEST(others_go_on_beside_who_waits_for_none)     { others_go_on_beside(wait_for_none); }
-TEST(others_go_on_beside_who_has_a_token)        { others_go_on_beside(token); }
-TEST(others_go_on_beside_who_spawns)             { others_go_on_beside(spawn); }
-TEST(others_go_on_beside_who_names_itself)       { others_go_on_beside(name); }
-TEST(others_go_on_beside_who_counts)             { others_go_on_beside(count); }
-TEST(others_go_on_beside_who_locks_its_thread)   { others_go_on_beside(pin); }
-TEST(others_go_on_beside_short_regions)          { others_go_on_beside(block); }
-TEST(others_go_on_beside_calls_on_the_thread)    { others_go_on_beside(on_thread); }
+TEST(others_go_on_beside_try_recv)            { others_go_on_beside(try_recv); }
+TEST(others_go_on_beside_a_channel_length)    { others_go_on_beside(look); }
+TEST(others_go_on_beside_a_default_case)      { others_go_on_beside(either); }
+TEST(others_go_on_beside_a_full_channel)      { others_go_on_beside(send_and_recv); }
+TEST(others_go_on_beside_a_full_pipe)         { others_go_on_beside(write_and_read); }
+TEST(others_go_on_beside_permits)             { others_go_on_beside(take_permit); }
+TEST(others_go_on_beside_an_empty_wait_group) { others_go_on_beside(wait_for_none); }
+TEST(others_go_on_beside_a_token)             { others_go_on_beside(token); }
+TEST(others_go_on_beside_spawns)              { others_go_on_beside(spawn); }
+TEST(others_go_on_beside_names)               { others_go_on_beside(name); }
+TEST(others_go_on_beside_counts)              { others_go_on_beside(count); }
+TEST(others_go_on_beside_thread_locks)        { others_go_on_beside(pin); }
+TEST(others_go_on_beside_short_regions)       { others_go_on_beside(block); }
+TEST(others_go_on_beside_calls_on_the_thread) { others_go_on_beside(on_thread); }
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
@@ -152,18 +152,18 @@ static void main_drops(void *call)
                 CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
 }
 
-/* It comes back all the time, so no thread is left behind. */
+/* It enters weft all the time, so no thread is abandoned. */
 static void is_dropped_that(void (*fn)(void))
 {
         weft_config cfg = { .shutdown_ms = 60000 };
 
         CHECK_EQ(pipe(ends), 0);
-        CHECK_EQ(weft_run_with(&cfg, main_drops, &fn), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_drops, &fn), 0);
 }
 
-TEST(who_has_a_full_channel_is_dropped) { is_dropped_that(send_and_recv); }
-TEST(who_has_a_full_pipe_is_dropped)    { is_dropped_that(write_and_read); }
-TEST(who_has_permits_is_dropped)        { is_dropped_that(take_permit); }
-TEST(who_has_a_token_is_dropped)        { is_dropped_that(token); }
-TEST(who_has_short_regions_is_dropped)  { is_dropped_that(block); }
-TEST(who_calls_on_the_thread_is_dropped) { is_dropped_that(on_thread); }
+TEST(a_user_of_a_full_channel_is_dropped) { is_dropped_that(send_and_recv); }
+TEST(a_user_of_a_full_pipe_is_dropped)    { is_dropped_that(write_and_read); }
+TEST(a_user_of_permits_is_dropped)        { is_dropped_that(take_permit); }
+TEST(a_user_of_a_token_is_dropped)        { is_dropped_that(token); }
+TEST(a_user_of_short_regions_is_dropped)  { is_dropped_that(block); }
+TEST(a_caller_on_the_thread_is_dropped)   { is_dropped_that(on_thread); }

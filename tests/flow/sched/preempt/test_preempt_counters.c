@@ -13,7 +13,7 @@
 static w_atomic_u32 over;
 static w_atomic_u32 n_turns;
 
-/* What has been counted by now, which is no less than before. */
+/* The counters now; none is less than before. */
 static weft_stats_t counted(void)
 {
         static weft_stats_t before;
@@ -31,7 +31,7 @@ static void run_at_one_p(void (*fn)(void *))
         weft_config cfg = { .procs = 1, .preempt = WEFT_PREEMPT_ALL, .shutdown_ms = 300000 };
 
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, fn, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, fn, NULL), 0);
 }
 
 static void take_turns(void *arg)
@@ -52,7 +52,7 @@ static void compute(void *arg)
                 continue;
 }
 
-/* They are held in turn, while this one sleeps and while it is ready. */
+/* The three are preempted in turn, while this goroutine sleeps and while it is ready. */
 static void main_computes(void *arg)
 {
         enum { N = 3 };
@@ -64,16 +64,16 @@ static void main_computes(void *arg)
                 ids[i] = sched_go(compute, NULL);
         while (counted().preemptions < 2 * N)
                 CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
-        CHECK(counted().handoffs > 0);  /* from one that is held to the next */
+        CHECK(counted().handoffs > 0);  /* from a preempted M to the next */
         w_store_rel(&over, 1);
         for (int i = 0; i < N; i++)
                 sched_join(ids[i]);
 }
 
-TEST(threads_that_are_held_are_preemptions)
+TEST(stopped_threads_are_preemptions)
 {
 #if defined(W_TSAN)
-        test_skip("ThreadSanitizer delays signals: nobody is held");
+        test_skip("ThreadSanitizer delays signals: no thread is stopped");
 #endif
         run_at_one_p(main_computes);
 }
@@ -87,7 +87,7 @@ static void be_in_regions(void *arg)
         }
 }
 
-/* Each of its turns begins where the other one was asked to yield. */
+/* Each of its turns begins when the other goroutine was asked to yield. */
 static void main_beside_regions(void *arg)
 {
         int64_t id = sched_go(be_in_regions, NULL);
@@ -104,7 +104,7 @@ TEST(regions_that_end_with_a_yield_for_others_are_preemptions)
         run_at_one_p(main_beside_regions);
 }
 
-/* As the monitor asks; it may do so too, or have taken the P. */
+/* Asks as the monitor does. The monitor may ask as well, or have taken the P. */
 static void main_checkpoint(void *arg)
 {
         enum { N = 100 };
@@ -130,7 +130,7 @@ TEST(checkpoints_that_yield_for_others_are_preemptions)
 
 /* ---- Hand-offs ------------------------------------------------------------------------------- */
 
-/* The other one gets its first turn after the P was taken from here. */
+/* The other goroutine gets its first turn after the P was taken from this one. */
 static void main_region(void *arg)
 {
         int64_t      id = sched_go(take_turns, NULL);
@@ -156,13 +156,13 @@ enum { N_YIELDS = 50 };
 static void yield_locked(void *arg)
 {
         (void)arg;
-        weft_lock_thread();
+        weft_thread_lock();
         for (int i = 0; i < N_YIELDS; i++)
                 weft_yield();
-        weft_unlock_thread();
+        weft_thread_unlock();
 }
 
-/* Each time its thread hands the P off, and who finds it hands the P over. */
+/* Each time its thread hands the P off, and the M that finds it hands the P over. */
 static void main_locked(void *arg)
 {
         int64_t  other = sched_go(take_turns, NULL);

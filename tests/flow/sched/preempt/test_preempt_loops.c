@@ -1,8 +1,8 @@
-/* tests/flow/sched/preempt/test_preempt_loops.c - loops that call nothing are held wherever they
- * are, and their results are right.
+/* tests/flow/sched/preempt/test_preempt_loops.c - loops that call nothing are preempted wherever
+ * they are, and their results are right.
  *
- * A thread that computes is held at an arbitrary instruction, and goes on there with all that it
- * had in registers, while others run and the world stops.
+ * A thread that computes is stopped at an arbitrary instruction, and goes on there with all its
+ * registers, while other goroutines run and the world stops.
  *
  * test: procs=1,2,4 valgrind=no
  * Valgrind reports the threads of a child that ends as leaks, and fails by its exit status. It also
@@ -15,7 +15,7 @@
 
 enum { N_TURNS = 20000000 };
 
-static uint64_t n_turns;        /* of each loop: some 10 ms */
+static uint64_t n_turns;        /* of each loop: about 10 ms */
 
 #if defined(__clang__)
 #define FRAMELESS __attribute__((noinline))
@@ -23,7 +23,7 @@ static uint64_t n_turns;        /* of each loop: some 10 ms */
 #define FRAMELESS __attribute__((noinline, optimize("omit-frame-pointer")))
 #endif
 
-/* Calls nothing and has no frame, where the compiler can be told so. */
+/* Calls nothing and has no frame, if the compiler has an attribute for that. */
 FRAMELESS static uint64_t leaf(uint64_t n)
 {
         uint64_t x = 1;
@@ -33,7 +33,7 @@ FRAMELESS static uint64_t leaf(uint64_t n)
         return x;
 }
 
-/* Nothing in it but a count, which is in a register. */
+/* Nothing but a count, in a register. */
 __attribute__((noinline)) static uint64_t empty(uint64_t n)
 {
         uint64_t i = 0;
@@ -43,7 +43,7 @@ __attribute__((noinline)) static uint64_t empty(uint64_t n)
         return i;
 }
 
-/* What it has is in the registers of the floating-point unit; each bit of it counts. */
+/* Its data is in floating-point registers; each bit counts. */
 __attribute__((noinline)) static uint64_t floating(uint64_t n)
 {
         union {
@@ -109,6 +109,6 @@ static void run_loops(uint64_t (*fn)(uint64_t))
         sched_run(main_loops, NULL);
 }
 
-TEST(a_loop_without_a_frame_is_held)              { run_loops(leaf); }
-TEST(an_empty_loop_is_held)                       { run_loops(empty); }
-TEST(a_loop_in_floating_point_is_held)            { run_loops(floating); }
+TEST(a_loop_without_a_frame_is_preempted)   { run_loops(leaf); }
+TEST(an_empty_loop_is_preempted)            { run_loops(empty); }
+TEST(a_loop_in_floating_point_is_preempted) { run_loops(floating); }

@@ -1,5 +1,5 @@
-/* tests/flow/sched/preempt/test_preempt_thread_count.c - everyone goes on beside ten of each kind
- * that holds up its thread, and no more threads run than there are Ps.
+/* tests/flow/sched/preempt/test_preempt_thread_count.c - goroutines go on beside ten of each kind
+ * that occupies its thread, and no more threads run than there are Ps.
  *
  * test: procs=1,2,4 valgrind=no
  * Valgrind reports the threads of a child that ends as leaks, and fails by its exit status. It also
@@ -19,12 +19,12 @@ static pthread_mutex_t held_by_sleeper = PTHREAD_MUTEX_INITIALIZER;
 static int             ends[2];
 static w_atomic_u32    n_back;
 
-/* ---- Everyone goes on ------------------------------------------------------------------------ */
+/* ---- Goroutines go on ------------------------------------------------------------------------ */
 
 static W_ATOMIC(struct m *) threads[THREADS_MAX];
-static w_atomic_u32         until_told; /* those who ping go on until go_on is set */
+static w_atomic_u32         until_told; /* the pinging goroutines run until go_on is set */
 
-/* The calling goroutine's thread is one that runs user code now and then. */
+/* Registers the caller's thread as a thread that runs user code now and then. */
 static void note_thread(void)
 {
         struct m *mp = w_m();
@@ -38,7 +38,7 @@ static void note_thread(void)
         CHECK_MSG(false, "more than %d threads", THREADS_MAX);
 }
 
-static void hog(void *count)
+static void compute_on(void *count)
 {
         note_thread();
         while (!w_load_acq(&others_done))
@@ -76,7 +76,7 @@ static void pinging(void *arg)
         }
 }
 
-/* Ten of each kind that holds up its thread, and a hundred that want to go on. */
+/* Ten goroutines of each kind that occupies its thread, and a hundred that want to run. */
 static void main_all_kinds(void *arg)
 {
         int64_t pings[N_PINGING];
@@ -84,7 +84,7 @@ static void main_all_kinds(void *arg)
         (void)arg;
         CHECK_EQ(pthread_mutex_lock(&held_by_sleeper), 0);
         for (int i = 0; i < N_OF_EACH; i++) {
-                (void)sched_go(hog, &counts[i]);
+                (void)sched_go(compute_on, &counts[i]);
                 (void)sched_go(reads, NULL);
                 (void)sched_go(locks, NULL);
         }
@@ -108,10 +108,10 @@ static void run_all_kinds(int procs)
                 test_skip("thirty threads that hang, on a machine that is slow");
         test_set_dump(sched_dump);
         CHECK_EQ(pipe(ends), 0);
-        CHECK_EQ(weft_run_with(&cfg, main_all_kinds, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_all_kinds, NULL), 0);
 }
 
-TEST(everyone_goes_on_beside_ten_of_each_kind)
+TEST(goroutines_go_on_beside_ten_of_each_kind)
 {
         run_all_kinds(1);
 }
@@ -120,10 +120,10 @@ TEST(everyone_goes_on_beside_ten_of_each_kind)
 
 enum { PER_WHILE = 40, OTHERS_MAX = 5 };
 
-static uint64_t n_samples, n_over;      /* while there was a CPU for everyone */
+static uint64_t n_samples, n_over;      /* while there was a CPU for every thread */
 static uint64_t n_all, n_ran;           /* samples in all, and threads in them */
 
-/* Or would if it had a CPU. Not who is in weft's code, nor who is held and on its way to sleep. */
+/* Also if it waits for a CPU. Not in the runtime, nor preempted and about to sleep. */
 static bool runs_user_code(struct m *mp)
 {
         return w_os_thread_is_ready((int)w_load_acq(&mp->tid)) > 0 &&
@@ -131,8 +131,9 @@ static bool runs_user_code(struct m *mp)
                w_load_acq(&mp->grant) != W_GRANT_WAITING;
 }
 
-/* How many did so whenever they were looked at, which was twice: they cannot all be looked at in
- * one moment, and two do so, one after the other, when a P goes from one to the next. */
+/* Counts the threads that ran user code at both of two samples. All threads cannot be sampled at
+ * one moment, and when a P goes from one thread to the next both run user code, one after the
+ * other. */
 static uint32_t n_running(void)
 {
         bool     did[THREADS_MAX] = { false };
@@ -150,7 +151,7 @@ static uint32_t n_running(void)
         return n;
 }
 
-/* What all CPUs were used for, in hundredths of a second, and what this process has used of it. */
+/* The time that all CPUs were used by other processes, in hundredths of a second. */
 static int64_t used_by_others(void)
 {
         long long     n[8] = { 0 };
@@ -168,8 +169,8 @@ static int64_t used_by_others(void)
         return n[0] + n[1] + n[2] + n[5] + n[6] + n[7] - us / 10000;
 }
 
-/* It is told apart whether there was a CPU for everyone, for who samples as well: who waits for one
- * cannot be held. */
+/* Counts separately if there was a CPU for every thread, the sampling one included: a thread that
+ * waits for a CPU cannot be stopped. */
 static void sample_for_a_while(void)
 {
         uint32_t procs = (uint32_t)sched_procs(), over = 0;
@@ -192,17 +193,18 @@ static void sample_for_a_while(void)
 static void sampler(void *arg)
 {
         (void)arg;
-        w_os_sleep_until(w_os_now() + 200000000);       /* until each has lost its P once */
+        w_os_sleep_until(w_os_now() + 200000000);       /* until each M has lost its P once */
         for (int i = getenv("TEST_LONG") ? 50 : 6; i > 0; i--)
                 sample_for_a_while();
-        for (int i = 0; i < N_OF_EACH; i++)             /* each gets its turn */
+        for (int i = 0; i < N_OF_EACH; i++)             /* each goroutine gets its turn */
                 while (w_load_acq(&counts[i]) == 0)
                         w_os_sleep_until(w_os_now() + 1000000);
         w_store_rel(&others_done, 1);
 }
 
-/* Always: of those that compute most are held. If there was a CPU for everyone: less than one
- * sample in twenty, which the long form asserts; the short one has few of them. */
+/* Always: most goroutines that compute are preempted. If there was a CPU for every thread: too many
+ * threads ran in less than one sample in twenty. The long form asserts that; the short form has few
+ * samples. */
 static void check_samples(uint64_t procs)
 {
         uint64_t one_in = getenv("TEST_LONG") ? 20 : 4;
@@ -227,7 +229,7 @@ TEST(no_more_threads_run_than_there_are_ps)
         test_skip("signals are delayed here");
 #endif
         if (procs > w_os_cpu_count(0))
-                test_skip("more Ps than CPUs: who waits for a CPU cannot be held");
+                test_skip("more Ps than CPUs: a thread that waits for a CPU cannot stop");
         w_store_rel(&until_told, 1);
         sync_thread_start(&thread, sampler, NULL);
         run_all_kinds(procs);

@@ -1,8 +1,8 @@
-/* tests/flow/sched/preempt/test_take_p.c - one goroutine that blocks or computes does not hold up
- * the others.
+/* tests/flow/sched/preempt/test_take_p.c - a goroutine that blocks or computes does not delay other
+ * goroutines.
  *
- * Without the monitor, or without taking, most of these would not end: at one P everybody else
- * waits for the one that does not come back.
+ * Without the monitor, or without taking, most of these tests would not end: with one P all other
+ * goroutines wait for the goroutine that stays in user code.
  *
  * test: procs=1,2,4 timeout=600
  * The long form takes minutes.
@@ -13,12 +13,13 @@
 
 #include "sched/monitor/sysmon.h"
 #include "sched/preempt/take.h"
+#include "sched/sched.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <unistd.h>
 
-/* ---- Others go on ---------------------------------------------------------------------------- */
+/* ---- Other goroutines go on ------------------------------------------------------------------ */
 
 static void compute(void *arg)
 {
@@ -32,7 +33,7 @@ GO_TEST(others_go_on_beside_endless_loops)
         others_go_on(compute, NULL, others_more_than_ps());
 }
 
-/* A plain read(2): nobody told weft. */
+/* A plain read(2), outside a blocking region. */
 static void read_a_byte(void *pipe)
 {
         char c = 0;
@@ -100,7 +101,7 @@ GO_TEST(others_go_on_beside_a_mutex_of_libc)
         sync_thread_join(&holder);
 }
 
-/* Who lost its P makes every kind of call and comes back. */
+/* A goroutine that lost its P makes every kind of call and goes on. */
 static void come_back(void *arg)
 {
         weft_chan *c = arg;
@@ -116,7 +117,7 @@ static void come_back(void *arg)
         (void)weft_checkpoint();
 }
 
-GO_TEST(who_lost_its_p_goes_on)
+GO_TEST(a_goroutine_that_lost_its_p_goes_on)
 {
         weft_chan *c = weft_chan_new(sizeof(int), 16);
 
@@ -136,7 +137,7 @@ static void end_with_local(void *arg)
                 weft_exit();
 }
 
-GO_TEST(who_lost_its_p_in_a_destructor_ends)
+GO_TEST(a_goroutine_that_lost_its_p_in_a_destructor_ends)
 {
         CHECK_EQ(weft_key_new(&key, compute), 0);
         others_go_on(end_with_local, NULL, others_more_than_ps());
@@ -147,7 +148,7 @@ GO_TEST(who_lost_its_p_in_a_destructor_ends)
         CHECK_EQ(weft_check(), 0);
 }
 
-/* ---- The world stops for them, too ----------------------------------------------------------- */
+/* ---- The world stops ------------------------------------------------------------------------- */
 
 GO_TEST(the_world_stops_beside_endless_loops)
 {
@@ -163,7 +164,7 @@ GO_TEST(the_world_stops_beside_endless_loops)
                 sched_join(ids[i]);
 }
 
-/* ---- It is the monitor, and it is taking ----------------------------------------------------- */
+/* ---- The monitor takes the P ----------------------------------------------------------------- */
 
 static w_atomic_u32 is_off, is_on_again;
 
@@ -183,20 +184,20 @@ static void keep_from_taking(void *arg)
         w_take_end();
 }
 
-/* What the start of a run finds is as after its end. */
+/* The start of a run finds the state that the end of a run leaves. */
 static void keep_monitor_from_running(void *arg)
 {
         (void)arg;
         w_sysmon_stop();
         stand_still();
         w_lock(&w_sched.lock);
-        w_sched.sysmon_woken = w_sched.sysmon_sleeps = false;
+        w_sched.sysmon.woken = w_sched.sysmon.sleeps = false;
         w_sched.n_helpers--;
         w_unlock(&w_sched.lock);
         CHECK_EQ(w_sysmon_start(), 0);
 }
 
-/* The only P is here, and nobody comes to take it; then somebody does. */
+/* The only P is here. First it is not taken, then it is. */
 static void main_stall(void *keep_off)
 {
         struct sync_thread thread;
@@ -219,20 +220,20 @@ static void run_stalled(void (*keep_off)(void *))
         weft_config cfg = { .procs = 1 };
 
         if (test_under_valgrind())
-                test_skip("valgrind loses count of stacks where a thread is held in a handler");
+                test_skip("valgrind loses count of stacks if a thread is stopped in a handler");
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, main_stall, (void *)(uintptr_t)keep_off), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_stall, (void *)(uintptr_t)keep_off), 0);
 }
 
-TEST(nobody_goes_on_while_nothing_is_taken)       { run_stalled(keep_from_taking); }
-TEST(nobody_goes_on_while_no_monitor_runs)        { run_stalled(keep_monitor_from_running); }
+TEST(no_goroutine_goes_on_while_nothing_is_taken) { run_stalled(keep_from_taking); }
+TEST(no_goroutine_goes_on_while_no_monitor_runs)  { run_stalled(keep_monitor_from_running); }
 
-/* ---- Many takings, and what each party counts is exact --------------------------------------- */
+/* ---- Many Ps are taken, and counters are exact ----------------------------------------------- */
 
 static w_atomic_u32 stop_taking, n_rounds;
 static w_atomic_u64 n_taken;
 
-/* As the monitor does it, but from everybody and without rest. */
+/* Takes Ps as the monitor does, but from every M and without rest. */
 static void take_all_once(void)
 {
         w_take_begin();
@@ -272,8 +273,9 @@ static bool takes_long(void)
         return getenv("TEST_LONG") && w_load_acq(&n_taken) < TAKINGS_LONG;
 }
 
-/* Until a round of the taker's has begun and ended. Its barrier takes longer than a short stay: who
- * comes back at once refuses nearly always. Asleep, so that the taker gets a CPU. */
+/* Waits until a round of the taker has begun and ended. Its barrier takes longer than a short stay
+ * in user code: an M that enters at once refuses nearly always. Sleeps, so that the taker gets a
+ * CPU. */
 static void stay_outside(void)
 {
         uint32_t began = w_load_acq(&n_rounds);
@@ -288,8 +290,8 @@ static void stay_a_moment(void)
                 ;
 }
 
-/* What the owner of a P alone may write: two at once would lose some. In the long form until a
- * million were taken. */
+/* Counters that only the owner of a P may write: two writers at once would lose counts. The long
+ * form takes a million Ps. */
 static void enter_and_leave(void *arg)
 {
         uint32_t n = sched_scale(1000);
@@ -318,7 +320,7 @@ static void enter_and_leave(void *arg)
         }
 }
 
-/* The monitor may take a few as well. */
+/* The monitor may take a few Ps as well. */
 GO_TEST(counters_are_exact_while_ps_are_taken)
 {
         struct sync_thread taker;

@@ -52,9 +52,9 @@ void foreign_waits(void)
         weft_case cs[2];
 
         CHECK_EQ(pipe(fds), 0);
-        CHECK_EQ(weft_wait_fd(fds[1], POLLOUT), POLLOUT);
+        CHECK_EQ(weft_fd_wait(fds[1], POLLOUT), POLLOUT);
         CHECK(weft_go(write_later, &fds[1]) > 0);
-        CHECK_EQ(weft_wait_fd(fds[0], POLLIN), POLLIN);
+        CHECK_EQ(weft_fd_wait(fds[0], POLLIN), POLLIN);
         CHECK_EQ(weft_read(fds[0], to, 4), 4);
         weft_case_readable(&cs[0], fds[0]);
         weft_case_writable(&cs[1], fds[1]);

@@ -65,7 +65,7 @@ static void run_child(void (*fn)(void *), void *arg)
 
         CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x\n%s",
                   (unsigned)status, said);
-        CHECK_MSG(strstr(said, "did not come back within"), "%s", said);
+        CHECK_MSG(strstr(said, "did not return to weft within"), "%s", said);
 }
 
 /* ---- In the kernel --------------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static void leave_readers(void *n)
         uint32_t    each = (uint32_t)*(int *)n;
 
         CHECK_EQ(pipe(ends), 0);
-        CHECK_EQ(weft_run_with(&cfg, main_leaves_readers, n), *(int *)n);
+        CHECK_EQ(sched_run_left(&cfg, main_leaves_readers, n), *(int *)n);
         run_again();
         CHECK_EQ(write(ends[1], "xxxxxx", each), (int)each);
         while (w_load_acq(&n_there) != 2 * each)
@@ -180,7 +180,7 @@ TEST(who_was_left_behind_begins_no_once)
 
 static void begin_a_run(void)
 {
-        (void)weft_run(main_busy, NULL);
+        (void)!weft_run(main_busy, NULL);
 }
 
 /* Between the runs of the others as well. */
@@ -236,7 +236,7 @@ static void leave_hogs(void *arg)
 {
         weft_config cfg = { .shutdown_ms = 30 };
 
-        CHECK_EQ(weft_run_with(&cfg, main_leaves_hogs, arg), 2);
+        CHECK_EQ(sched_run_left(&cfg, main_leaves_hogs, arg), 2);
         while (!stands_still())
                 w_os_yield();
         uint64_t stood_at = w_load_acq(&progress);
@@ -290,7 +290,7 @@ static void leave_one_to_signals(void *n)
 
         CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
         CHECK_EQ(pipe(ends), 0);
-        CHECK_EQ(weft_run_with(&cfg, main_leaves_readers, n), *(int *)n);
+        CHECK_EQ(sched_run_left(&cfg, main_leaves_readers, n), *(int *)n);
         CHECK_EQ(syscall(SYS_tgkill, getpid(), (int)w_load_acq(&hog_tids[0]), SIGUSR1), 0);
         while (w_load_acq(&n_handled) == 0)
                 w_os_sleep_until(w_os_now() + 1000000);
@@ -328,7 +328,7 @@ static void leave_one_each_time(void *arg)
         then = weft_yield;
         CHECK_EQ(pipe(ends), 0);
         for (int i = 0; i < 20; i++)
-                CHECK_EQ(weft_run_with(&cfg, main_leaves_one, arg), 1);
+                CHECK_EQ(sched_run_left(&cfg, main_leaves_one, arg), 1);
         run_again();
         _exit(0);
 }
@@ -336,4 +336,68 @@ static void leave_one_each_time(void *arg)
 TEST(every_run_may_leave_one_behind)
 {
         run_child(leave_one_each_time, NULL);
+}
+
+/* ---- How many, and the exit status ----------------------------------------------------------- */
+
+static void main_sees_the_last_count(void *n)
+{
+        CHECK_EQ(weft_threads_left(), *(int *)n);
+        main_busy(NULL);
+}
+
+static void count_of_the_last_run(void *n)
+{
+        weft_config cfg = { .shutdown_ms = 30 }, bad = { .procs = -1 };
+
+        then = weft_yield;
+        CHECK_EQ(pipe(ends), 0);
+        CHECK_EQ(weft_threads_left(), 0);       /* there was no run yet */
+        CHECK_EQ(weft_run_with(&cfg, main_leaves_readers, n), 0);
+        CHECK_EQ(weft_threads_left(), *(int *)n);
+        CHECK_EQ(weft_run_with(&bad, main_busy, NULL), -EINVAL);
+        CHECK_EQ(weft_threads_left(), *(int *)n);
+        cfg.shutdown_ms = 300000;
+        CHECK_EQ(weft_run_with(&cfg, main_sees_the_last_count, n), 0);
+        CHECK_EQ(weft_threads_left(), 0);
+        _exit(0);
+}
+
+TEST(the_count_is_of_the_last_run)
+{
+        int n = N_LEFT;
+
+        run_child(count_of_the_last_run, &n);
+}
+
+static void exit_with_the_result(void *n)
+{
+        weft_config cfg = { .shutdown_ms = 30 };
+
+        then = weft_yield;
+        CHECK_EQ(pipe(ends), 0);
+        _exit(weft_run_with(&cfg, main_leaves_readers, n));
+}
+
+TEST(a_run_that_leaves_threads_behind_exits_with_0)
+{
+        int n = N_LEFT;
+
+        run_child(exit_with_the_result, &n);    /* checks the status */
+}
+
+static void exit_with_a_failed_start(void *arg)
+{
+        weft_config bad = { .procs = -1 };
+
+        _exit(weft_run_with(&bad, main_busy, arg));
+}
+
+TEST(a_run_that_cannot_start_does_not_exit_with_0)
+{
+        char said[1024];
+        int  status = test_run_child(exit_with_a_failed_start, NULL, said, sizeof(said));
+
+        CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) != 0, "status %#x\n%s",
+                  (unsigned)status, said);
 }

@@ -210,10 +210,9 @@ TEST(calls_that_wait_hear_of_the_stop)
 static w_atomic_u32 over;
 
 /* Every answer but these would be wrong at any time. */
-static void call_and_call(void *attached)
+static void call_and_call(void *arg)
 {
-        if (attached)
-                weft_attach();
+        (void)arg;
         while (!w_load_acq(&over)) {
                 int64_t    id = weft_go(background_count, NULL);
                 weft_chan *c = weft_chan_new(sizeof(int), 1);
@@ -226,21 +225,47 @@ static void call_and_call(void *attached)
         }
 }
 
-TEST(starts_and_stops_race_with_calls)
+/* Runs in the background, one after the other, beside threads that call. */
+static void race(void (*fn)(void *), uint32_t n_least, uint32_t n_runs, int64_t step)
 {
         enum { N = 3 };
         struct sync_thread threads[N];
 
         for (int k = 0; k < N; k++)
-                sync_thread_start(&threads[k], call_and_call, k % 2 ? NULL : "attached");
-        for (int i = 0; i < (int)sched_scale(100); i++) {
+                sync_thread_start(&threads[k], fn, NULL);
+        for (uint32_t i = 0; test_again(i, n_least, n_runs); i++) {
                 background_start();
-                w_os_sleep_until(w_os_now() + (i % 4) * 100000);
+                w_os_sleep_until(w_os_now() + (i % 4) * step);
                 background_stop();
         }
         w_store_rel(&over, 1);
         for (int k = 0; k < N; k++)
                 sync_thread_join(&threads[k]);
+}
+
+TEST(starts_and_stops_race_with_calls)
+{
+        uint32_t n = sched_scale(100);
+
+        race(call_and_call, n, n, 100000);
+}
+
+/* The call reads what the end of the run frees. */
+static void call_at_full_rate(void *arg)
+{
+        (void)arg;
+        while (!w_load_acq(&over)) {
+                weft_stats_t st = { .size = sizeof(st) };
+                int          rc = weft_stats(&st);
+
+                CHECK(rc == 0 || rc == -ESHUTDOWN);
+                CHECK(rc < 0 || st.procs > 0);
+        }
+}
+
+TEST(starts_and_stops_race_with_calls_at_full_rate)
+{
+        race(call_at_full_rate, 8, sched_scale(200), 50000);
 }
 
 /* ---- Threads that do not come back ----------------------------------------------------------- */
@@ -260,7 +285,9 @@ static void leave_one_behind(void *arg)
         CHECK(weft_go(never_back, arg) > 0);
         while (w_load_acq(&background_n_ran) == 0)
                 w_os_yield();
-        CHECK_EQ(weft_stop(), 1);
+        CHECK_EQ(weft_threads_left(), 0);
+        CHECK_EQ(weft_stop(), 0);
+        CHECK_EQ(weft_threads_left(), 1);
         CHECK_EQ(weft_go(background_count, NULL), -ESHUTDOWN);
         kill(getpid(), SIGTERM);        /* tools would have their say about the thread at exit */
         pause();
@@ -273,7 +300,7 @@ TEST(threads_that_do_not_come_back_are_counted)
 
         CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "wait status %#x\n%s",
                   (unsigned)status, err);
-        CHECK_MSG(strstr(err, "did not come back within 30 ms"), "said: %s", err);
+        CHECK_MSG(strstr(err, "did not return to weft within 30 ms"), "said: %s", err);
 }
 
 /* ---- Nothing to do --------------------------------------------------------------------------- */

@@ -304,6 +304,7 @@ static void looking(void)
         CHECK_EQ(weft_unpark(id), 0);
         CHECK_EQ(weft_join(id), 0);
         CHECK(weft_version()[0] != '\0');
+        CHECK_EQ(weft_version_number(), WEFT_VERSION);
 }
 
 /* ---- Processors, threads, signals ------------------------------------------------------------ */
@@ -343,6 +344,7 @@ static void runs(void)
         CHECK_EQ(weft_run(background_count, NULL), -EBUSY);
         CHECK_EQ(weft_run_with(NULL, background_count, NULL), -EBUSY);
         CHECK_EQ(weft_start(NULL), -EBUSY);
+        CHECK_EQ(weft_threads_left(), 0);
         CHECK_EQ(w_load_acq(&background_n_ran), 0);
 }
 
@@ -355,17 +357,15 @@ static void (*const calls[])(void) = {
         foreign_children,
 };
 
-static void call_all(void *attached)
+static void call_all(void *arg)
 {
+        (void)arg;
         for (size_t i = 0; i < W_ARRAY_LEN(calls); i++) {
                 w_store_rel(&background_n_ran, 0);
                 memset(&s, 0, sizeof(s));
                 while (weft_count() > 0)        /* those of the entry before */
                         weft_yield();
-                if (attached)
-                        weft_attach();
                 calls[i]();
-                weft_detach();
         }
 }
 
@@ -377,21 +377,13 @@ TEST(every_call_works_on_the_thread_that_started_the_runtime)
         background_stop();
 }
 
-TEST(every_call_works_on_an_attached_thread)
-{
-        background_start();
-        for (int i = 0; i < 3; i++)
-                call_all("attached");
-        background_stop();
-}
-
 TEST(every_call_works_on_a_thread_that_comes_and_goes)
 {
         struct sync_thread thread;
 
         background_start();
         for (int i = 0; i < 6; i++) {
-                sync_thread_start(&thread, call_all, i % 2 ? "attached" : NULL);
+                sync_thread_start(&thread, call_all, NULL);
                 sync_thread_join(&thread);
         }
         background_stop();
@@ -399,26 +391,24 @@ TEST(every_call_works_on_a_thread_that_comes_and_goes)
 
 static pthread_key_t own_key;
 
-static void call_at_end(void *attached)
-{
-        call_all(attached);
-}
-
 static void end_with_a_value(void *arg)
 {
+        weft_scope scope;
+
         CHECK_EQ(pthread_setspecific(own_key, arg), 0);
-        weft_attach();
+        CHECK_EQ(weft_scope_open(&scope, WEFT_FOREVER), 0);     /* watches for the thread's end */
+        CHECK_EQ(weft_scope_close(&scope), 0);
 }
 
-/* Libc calls destructors in no order that we know: ours may have been before or come after. */
+/* Libc calls destructors in no known order: weft's own may run before or after this one. */
 TEST(every_call_works_in_a_destructor_of_the_thread)
 {
         struct sync_thread thread;
 
-        CHECK_EQ(pthread_key_create(&own_key, call_at_end), 0);
+        CHECK_EQ(pthread_key_create(&own_key, call_all), 0);
         background_start();
         for (int i = 0; i < 2; i++) {
-                sync_thread_start(&thread, end_with_a_value, "attached");
+                sync_thread_start(&thread, end_with_a_value, &own_key);
                 sync_thread_join(&thread);
         }
         background_stop();
@@ -443,15 +433,15 @@ static void lock_from_afar(void *arg)
 {
         background_start();
         if (arg)
-                weft_unlock_thread();
+                weft_thread_unlock();
         else
-                weft_lock_thread();
+                weft_thread_lock();
 }
 
 TEST(only_goroutines_lock_their_thread)
 {
-        test_expect_death(lock_from_afar, NULL, SIGABRT, "weft: fatal: weft_lock_thread");
-        test_expect_death(lock_from_afar, &s, SIGABRT, "weft: fatal: weft_unlock_thread");
+        test_expect_death(lock_from_afar, NULL, SIGABRT, "weft: fatal: weft_thread_lock");
+        test_expect_death(lock_from_afar, &s, SIGABRT, "weft: fatal: weft_thread_unlock");
 }
 
 /* ---- Without a runtime ----------------------------------------------------------------------- */
@@ -477,6 +467,7 @@ TEST(without_a_runtime_every_call_says_so_or_works)
         CHECK_EQ(weft_wg_wait(&s.wg), -ESHUTDOWN);
         CHECK_EQ(weft_unpark(1), -ESHUTDOWN);
         CHECK_EQ(weft_stop(), -ESHUTDOWN);
+        CHECK_EQ(weft_threads_left(), 0);
         weft_mutex_lock(&s.mutex);
         weft_mutex_unlock(&s.mutex);
         weft_rwmutex_lock(&s.rwmutex);

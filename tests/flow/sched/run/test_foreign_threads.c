@@ -87,16 +87,15 @@ static void on_second_stack(void)
         }
 }
 
-static void swap_stacks(void *attached)
+static void swap_stacks(void *arg)
 {
         char *stack = malloc(SECOND_STACK);
 
+        (void)arg;
         CHECK(stack && getcontext(&there) == 0);
         there.uc_stack.ss_sp = stack;
         there.uc_stack.ss_size = SECOND_STACK;
         makecontext(&there, on_second_stack, 0);
-        if (attached)
-                weft_attach();
         for (int i = 0; i < N_SWAPS; i++) {
                 CHECK_EQ(swapcontext(&here, &there), 0);
                 CHECK_EQ(weft_mutex_try_lock(&mutex), -EBUSY);
@@ -115,7 +114,7 @@ TEST(a_thread_may_call_from_a_second_stack)
 #endif
         background_start();
         for (int i = 0; i < 2; i++) {
-                sync_thread_start(&thread, swap_stacks, i ? "attached" : NULL);
+                sync_thread_start(&thread, swap_stacks, NULL);
                 sync_thread_join(&thread);
         }
         CHECK_EQ(w_load_acq(&background_n_ran), 2 * 2 * N_SWAPS);

@@ -182,8 +182,8 @@ TEST(a_child_forked_without_a_run_has_its_own)
                 pid_t pid = fork();
 
                 if (pid == 0) {
-                        CHECK_EQ(weft_run(nothing, NULL), 0);
-                        CHECK_EQ(weft_run(nothing, NULL), 0);
+                        CHECK_EQ(sched_run_left(NULL, nothing, NULL), 0);
+                        CHECK_EQ(sched_run_left(NULL, nothing, NULL), 0);
                         _exit(0);
                 }
                 CHECK(pid > 0);

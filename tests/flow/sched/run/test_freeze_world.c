@@ -10,6 +10,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "lib/freeze.h"
+#include "sched/run/foreign.h"
+#include "sched/run/world.h"
+#include "sched/switch.h"
 
 #include <string.h>
 #include <time.h>
@@ -70,7 +73,7 @@ static void nothing(void *arg)
 static void end_locked(void *arg)
 {
         (void)arg;
-        weft_lock_thread();
+        weft_thread_lock();
 }
 
 static void start_more(struct worker *w)
@@ -201,7 +204,7 @@ static void run_freeze(void *arg)
         weft_config cfg = { .idle_ms = 1 };
 
         freeze_need_kernel();
-        CHECK_EQ(weft_run_with(&cfg, main_freeze, arg), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_freeze, arg), 0);
 }
 
 TEST(a_goroutine_stops_all_threads_again_and_again) { run_freeze(NULL); }

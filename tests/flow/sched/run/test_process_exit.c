@@ -124,13 +124,13 @@ static void read_by_weft(void *arg)
 
         (void)arg;
         going();
-        (void)weft_read(fds[0], &c, 1);
+        (void)!weft_read(fds[0], &c, 1);
 }
 
 static void sleep_locked(void *arg)
 {
         (void)arg;
-        weft_lock_thread();
+        weft_thread_lock();
         going();
         (void)weft_sleep(WEFT_FOREVER);
 }
@@ -214,7 +214,7 @@ static void main_world(void *arg)
 static void run_world(void *arg)
 {
         CHECK_EQ(atexit(at_end), 0);
-        (void)weft_run(main_world, arg);
+        (void)!weft_run(main_world, arg);
         _exit(1);
 }
 

@@ -7,6 +7,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
+#include "sched/run/procs.h"
+#include "sched/switch.h"
+#include "sched/thread/thread.h"
 
 static uint32_t n_changes(uint32_t usual)
 {
@@ -316,7 +319,7 @@ TEST(procs_of_every_size)
         weft_config cfg = { .procs = 1024 };
 
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, main_sizes, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_sizes, NULL), 0);
 }
 
 /* ---- Threads that are too many --------------------------------------------------------------- */
@@ -364,5 +367,5 @@ TEST(procs_fewer_threads_beyond_need_end)
         weft_config cfg = { .procs = 1, .idle_ms = 5 };
 
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, main_threads, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_threads, NULL), 0);
 }

@@ -208,7 +208,7 @@ TEST(procs_of_the_code_do_not_follow)
         unsetenv("WEFT_PROCS");
         make_tree();
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, main_said, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_said, NULL), 0);
 }
 
 /* ---- Nothing is left of it ------------------------------------------------------------------- */

@@ -63,7 +63,7 @@ TEST(procs_fewer_queue_of_a_p_keeps_its_order)
         test_set_dump(sched_dump);
         if (getenv("WEFT_DEBUG"))
                 test_skip("WEFT_DEBUG may ask for another order");
-        CHECK_EQ(weft_run_with(&cfg, main_order, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_order, NULL), 0);
 }
 
 /* ---- Timers ---------------------------------------------------------------------------------- */

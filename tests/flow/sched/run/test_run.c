@@ -308,7 +308,7 @@ static void compute_for_long(void *arg)
         w_store_rel(&stuck, 1);
         while (!w_load_acq(&released))
                 w_os_yield();
-        (void)weft_go(count, NULL);     /* never returns */
+        (void)!weft_go(count, NULL);     /* never returns */
         dprintf(2, "a thread that was left behind came back\n");
         _exit(3);
 }
@@ -326,7 +326,7 @@ static void leave_one_behind(void *arg)
         weft_config cfg = { .procs = 2, .shutdown_ms = 30 };
 
         (void)arg;
-        CHECK_EQ(weft_run_with(&cfg, main_leaves_one_behind, NULL), 1);
+        CHECK_EQ(sched_run_left(&cfg, main_leaves_one_behind, NULL), 1);
         CHECK_EQ(weft_go(count, NULL), -ESHUTDOWN);
         CHECK_EQ(weft_count(), 0);
         w_store_rel(&released, 1);
@@ -342,7 +342,7 @@ TEST(threads_that_do_not_come_back_are_counted_and_stay_away)
 
         CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "wait status %#x\n%s",
                   (unsigned)status, err);
-        CHECK_MSG(strstr(err, "did not come back within 30 ms"), "said: %s", err);
+        CHECK_MSG(strstr(err, "did not return to weft within 30 ms"), "said: %s", err);
 }
 
 static void compute_a_while(void *arg)
@@ -372,7 +372,7 @@ TEST(threads_that_come_back_late_are_waited_for)
         before = test_resources_now();
         for (int i = 0; i < 3; i++) {
                 w_store_rel(&stuck, 0);
-                CHECK_EQ(weft_run_with(&cfg, main_leaves_a_slow_one, NULL), 0);
+                CHECK_EQ(sched_run_left(&cfg, main_leaves_a_slow_one, NULL), 0);
         }
         test_check_no_leak(&before);
 }
@@ -384,10 +384,10 @@ TEST(a_run_with_1024_ps)
         weft_config           cfg = { .procs = 1024 };
         struct test_resources before;
 
-        CHECK_EQ(weft_run_with(&cfg, wander, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, wander, NULL), 0);
         before = test_resources_now();
         w_store_rel(&n_ran, 0);
-        CHECK_EQ(weft_run_with(&cfg, wander, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, wander, NULL), 0);
         CHECK_EQ(w_load_acq(&n_ran), 1);
         CHECK_EQ(test_resources_now().descriptors, before.descriptors);
 }
@@ -411,7 +411,7 @@ static void exceed_thread_limit(void *arg)
 {
         weft_config cfg = { .procs = 4, .max_threads = 2 };
 
-        (void)weft_run_with(&cfg, main_needs_threads, arg);
+        (void)!weft_run_with(&cfg, main_needs_threads, arg);
 }
 
 TEST(more_threads_than_allowed_is_fatal)
@@ -438,7 +438,7 @@ TEST(a_run_with_impatient_threads)
         sched_warm_up();
         before = test_resources_now();
         for (int i = 0; i < 3; i++)
-                CHECK_EQ(weft_run_with(&cfg, main_idles, NULL), 0);
+                CHECK_EQ(sched_run_left(&cfg, main_idles, NULL), 0);
         test_check_no_leak(&before);
 }
 

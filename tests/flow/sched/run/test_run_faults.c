@@ -45,7 +45,7 @@ static void main_works(void *arg)
 {
         weft_key *key = arg;
 
-        (void)weft_local_set(*key, arg);
+        (void)!weft_local_set(*key, arg);
         for (int i = 0; i < N_GOROUTINES; i++)
                 spawn_work(i);
         while (w_load_acq(&n_ran) < n_spawned)
@@ -62,6 +62,7 @@ static int run_once(void)
         int rc = weft_run(main_works, &key);
 
         weft_key_free(key);
+        CHECK_EQ(weft_threads_left(), 0);
         CHECK_EQ(w_load_acq(&n_ran), n_spawned);
         return rc;
 }

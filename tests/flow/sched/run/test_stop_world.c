@@ -10,6 +10,10 @@
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
+#include "sched/run/foreign.h"
+#include "sched/run/world.h"
+#include "sched/sched.h"
+#include "sched/switch.h"
 
 enum { N_WORKERS = 4 };
 
@@ -259,7 +263,7 @@ TEST(who_computes_has_its_p_back_after_a_stop)
         weft_config cfg = { .procs = 4, .shutdown_ms = 300000 };
 
         test_set_dump(sched_dump);
-        CHECK_EQ(weft_run_with(&cfg, main_spins, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_spins, NULL), 0);
 }
 
 /* ---- Stop after stop ------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ static void wander(void *arg)
         w_add_acqrel(&n_done, 1);
 }
 
-/* Away and back in every way there is. */
+/* Leaves its thread and comes back in every way there is. */
 static void leave_and_return(void)
 {
         int64_t ids[4];
@@ -48,17 +48,17 @@ static void main_nests(void *arg)
         (void)arg;
         weft_yield();
         CHECK_EQ(depth(), 0);
-        weft_lock_thread();
+        weft_thread_lock();
         int tid = w_os_tid();
 
         CHECK_EQ(depth(), 1);
-        weft_lock_thread();
+        weft_thread_lock();
         CHECK_EQ(depth(), 2);
-        weft_unlock_thread();
+        weft_thread_unlock();
         CHECK_EQ(depth(), 1);
         leave_and_return();
         CHECK_EQ(w_os_tid(), tid);
-        weft_unlock_thread();
+        weft_thread_unlock();
         CHECK_EQ(depth(), 0);
         CHECK(!w_m()->locked_g);
         leave_and_return();
@@ -71,7 +71,7 @@ TEST(locks_nest) { sched_run(main_nests, NULL); }
 static void call_that_locks(void *arg)
 {
         *(int *)arg = w_os_tid();
-        weft_lock_thread();
+        weft_thread_lock();
         w_os_sleep_until(w_os_now() + 3000000);
 }
 
@@ -80,14 +80,14 @@ static void main_locks_in_region(void *arg)
         int tid = 0;
 
         (void)arg;
-        sched_go(wander, NULL);         /* somebody who needs the P */
+        sched_go(wander, NULL);         /* needs the P */
         CHECK_EQ(weft_blocking(call_that_locks, &tid), 0);
         CHECK_EQ(w_os_tid(), tid);
         leave_and_return();
         CHECK_EQ(w_os_tid(), tid);
         weft_block_begin();
         w_os_sleep_until(w_os_now() + 3000000);
-        weft_unlock_thread();
+        weft_thread_unlock();
         weft_block_end();
         CHECK_EQ(depth(), 0);
         CHECK_EQ(weft_check(), 0);
@@ -95,14 +95,14 @@ static void main_locks_in_region(void *arg)
 
 TEST(a_region_may_lock_and_unlock) { sched_run(main_locks_in_region, NULL); }
 
-static void lock_outside(void *arg)     { (void)arg; weft_lock_thread(); }
-static void unlock_first(void *arg)     { (void)arg; weft_unlock_thread(); }
-static void run_unlock_first(void *arg) { (void)weft_run(unlock_first, arg); }
+static void lock_outside(void *arg)     { (void)arg; weft_thread_lock(); }
+static void unlock_first(void *arg)     { (void)arg; weft_thread_unlock(); }
+static void run_unlock_first(void *arg) { (void)!weft_run(unlock_first, arg); }
 
 TEST(misuse_is_fatal)
 {
         test_expect_death(lock_outside, NULL, SIGABRT,
-                          "weft: fatal: weft_lock_thread called outside a goroutine");
+                          "weft: fatal: weft_thread_lock called outside a goroutine");
         test_expect_death(run_unlock_first, NULL, SIGABRT,
                           "weft: fatal: goroutine 1 unlocks a thread that it has not locked");
 }
@@ -121,7 +121,7 @@ static void not_on_main_thread(void *arg)
 static void main_stays(void *arg)
 {
         (void)arg;
-        weft_lock_thread();
+        weft_thread_lock();
         for (int i = 0; i < 8; i++)
                 sched_go(not_on_main_thread, NULL);
         for (int i = 0; i < 20; i++) {
@@ -137,7 +137,7 @@ TEST(goroutine_1_stays_where_it_began)
         sched_run(main_stays, NULL);
 }
 
-/* Goroutine 1 ends locked: its thread does not, the others go on without it. */
+/* Goroutine 1 ends locked: its thread does not end, and other goroutines continue without it. */
 static void count_later(void *arg)
 {
         CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
@@ -147,7 +147,7 @@ static void count_later(void *arg)
 
 static void main_exits_locked(void *arg)
 {
-        weft_lock_thread();
+        weft_thread_lock();
         sched_go(count_later, arg);
         weft_exit();
 }
@@ -156,9 +156,9 @@ TEST(goroutine_1_may_end_locked)
 {
         weft_config cfg = { .procs = 1 };
 
-        CHECK_EQ(weft_run_with(&cfg, main_exits_locked, NULL), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_exits_locked, NULL), 0);
         CHECK_EQ(w_load_acq(&n_done), 10);
-        CHECK_EQ(weft_run(main_exits_locked, NULL), 0);
+        CHECK_EQ(sched_run_left(NULL, main_exits_locked, NULL), 0);
         CHECK_EQ(w_load_acq(&n_done), 20);
 }
 
@@ -166,9 +166,9 @@ TEST(goroutine_1_may_end_locked)
 
 static void lock_once(void *arg)
 {
-        weft_lock_thread();
+        weft_thread_lock();
         weft_yield();
-        weft_unlock_thread();
+        weft_thread_unlock();
         wander(arg);
 }
 
@@ -206,13 +206,13 @@ enum { N_PINNED = 6, N_ROUNDS = 30 };
 
 static weft_chan *ring[N_PINNED + 1];
 
-/* Passes on what it gets; every other one is locked. */
+/* Passes on what it gets. Every second goroutine of the ring is locked. */
 static void pass_on(void *arg)
 {
         int i = *(int *)arg, v, tid;
 
         if (i % 2)
-                weft_lock_thread();
+                weft_thread_lock();
         tid = w_os_tid();
         while (weft_chan_recv(ring[i], &v) == 0) {
                 CHECK(i % 2 == 0 || w_os_tid() == tid);
@@ -254,7 +254,7 @@ static weft_wg gate;
 static void sleep_locked(void *arg)
 {
         (void)arg;
-        weft_lock_thread();
+        weft_thread_lock();
         int tid = w_os_tid();
 
         for (int i = 0; i < 10; i++) {
@@ -263,7 +263,7 @@ static void sleep_locked(void *arg)
         }
         CHECK_EQ(weft_wg_wait(&gate), 0);       /* all are woken at once */
         CHECK_EQ(w_os_tid(), tid);
-        weft_unlock_thread();
+        weft_thread_unlock();
         weft_yield();
         w_add_acqrel(&n_done, 1);
 }
@@ -300,7 +300,7 @@ TEST(the_same_where_others_change_threads)
 static void block_locked(void *arg)
 {
         (void)arg;
-        weft_lock_thread();
+        weft_thread_lock();
         int tid = w_os_tid();
 
         for (int i = 0; i < 3; i++) {
@@ -322,14 +322,14 @@ static void main_beside_blocker(void *arg)
         CHECK_EQ(weft_check(), 0);
 }
 
-TEST(who_loses_its_p_comes_back_to_its_thread) { sched_run(main_beside_blocker, NULL); }
+TEST(a_goroutine_without_p_comes_back_to_its_thread) { sched_run(main_beside_blocker, NULL); }
 
 /* ---- What is shown --------------------------------------------------------------------------- */
 
 static void park_locked(void *arg)
 {
         (void)arg;
-        weft_lock_thread();
+        weft_thread_lock();
         w_add_acqrel(&n_done, 1);
         CHECK_EQ(weft_park(), 0);
 }
@@ -365,7 +365,7 @@ static void run_into_limit(void *arg)
 {
         weft_config cfg = { .max_threads = 10 };
 
-        (void)weft_run_with(&cfg, main_locks_many, arg);
+        (void)!weft_run_with(&cfg, main_locks_many, arg);
 }
 
 TEST(locked_threads_count_towards_the_limit)

@@ -26,12 +26,12 @@ static void destroy(void *value)
 /* Not on m0: the caller is not goroutine 1. */
 static void end_locked(void *arg)
 {
-        weft_lock_thread();
-        weft_lock_thread();
+        weft_thread_lock();
+        weft_thread_lock();
         CHECK_EQ(pthread_setspecific(key, &key), 0);
         weft_yield();
         *(int *)arg = w_os_tid();
-        weft_unlock_thread();
+        weft_thread_unlock();
         if (w_os_tid() % 2)
                 weft_exit();
 }
@@ -65,8 +65,8 @@ TEST(a_goroutine_that_ends_locked_takes_its_thread_with_it)
         sched_run(main_outlives, NULL);
 }
 
-/* The end of a thread waits for the destructor of a value that only others can let go on: they need
- * a thread more than there are. */
+/* The end of a thread waits for a destructor, which only other goroutines can release. They need
+ * one thread more than there are. */
 static w_atomic_u32 released;
 
 static void destroy_late(void *value)
@@ -79,7 +79,7 @@ static void destroy_late(void *value)
 static void end_slowly(void *arg)
 {
         (void)arg;
-        weft_lock_thread();
+        weft_thread_lock();
         CHECK_EQ(pthread_setspecific(key, &key), 0);
 }
 
@@ -105,7 +105,7 @@ static void main_beside_slow_end(void *arg)
         w_store_rel(&released, 1);
 }
 
-TEST(nobody_waits_for_the_destructors_of_a_thread)
+TEST(no_goroutine_waits_for_the_destructors_of_a_thread)
 {
         CHECK_EQ(pthread_key_create(&key, destroy_late), 0);
         sched_run(main_beside_slow_end, NULL);
@@ -115,14 +115,14 @@ TEST(nobody_waits_for_the_destructors_of_a_thread)
 
 enum { AT_ONCE = 20 };
 
-/* So that libc has much to take apart at the end of the thread. */
+/* Gives libc much to free at the end of the thread. */
 static void work_and_end_locked(void *arg)
 {
         char        *blocks[50];
         w_atomic_u64 sum = W_ATOMIC_INIT(0);
 
         (void)arg;
-        weft_lock_thread();
+        weft_thread_lock();
         for (size_t i = 0; i < W_ARRAY_LEN(blocks); i++) {
                 blocks[i] = calloc(1, (size_t)16 << i % 10);
                 CHECK(blocks[i]);
@@ -173,7 +173,7 @@ static void busy(void *arg)
 static void just_end_locked(void *arg)
 {
         (void)arg;
-        weft_lock_thread();
+        weft_thread_lock();
 }
 
 static void main_ends_threads(void *arg)

@@ -1,5 +1,5 @@
-/* tests/flow/sched/thread/test_main_thread.c - the thread that called weft_run is there for
- * goroutine 1 only.
+/* tests/flow/sched/thread/test_main_thread.c - the thread that called weft_run is dedicated to
+ * goroutine 1.
  *
  * test: procs=1,2,4
  *
@@ -15,7 +15,7 @@
 static int          m0_tid;
 static w_atomic_u32 n_done;
 
-/* ---- Who blocks for ever does not hold up the end -------------------------------------------- */
+/* ---- A goroutine that blocks for ever does not delay the end --------------------------------- */
 
 static int          empty[2];
 static w_atomic_u32 blocked;
@@ -43,23 +43,24 @@ static void run_beside_reader(void *arg)
 
         (void)arg;
         CHECK_EQ(pipe(empty), 0);
-        CHECK_EQ(weft_run_with(&cfg, main_leaves_reader, NULL), 1);
-        kill(getpid(), SIGTERM);        /* tools would have their say about the thread at exit */
+        CHECK_EQ(sched_run_left(&cfg, main_leaves_reader, NULL), 1);
+        kill(getpid(), SIGTERM);        /* at exit tools would report the thread */
         pause();
 }
 
-TEST(the_run_ends_although_somebody_reads_for_ever)
+TEST(the_run_ends_although_a_goroutine_reads_for_ever)
 {
         char err[16384];
         int  status = test_run_child(run_beside_reader, NULL, err, sizeof(err));
 
         CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "wait status %#x\n%s",
                   (unsigned)status, err);
-        CHECK_MSG(strstr(err, "weft: 1 thread did not come back within 20 ms and is left behind\n"),
+        CHECK_MSG(strstr(err, "weft: 1 thread did not return to weft within 20 ms and is left "
+                              "behind\n"),
                   "said: %s", err);
 }
 
-/* ---- Nobody else runs there ------------------------------------------------------------------ */
+/* ---- No other goroutine runs there ----------------------------------------------------------- */
 
 static void not_on_m0(void *arg)
 {
@@ -71,7 +72,7 @@ static void not_on_m0(void *arg)
         w_add_acqrel(&n_done, 1);
 }
 
-/* The child runs first, and goroutine 1 goes on after it, on whatever thread. */
+/* The child runs first, and goroutine 1 continues after it, on any thread. */
 static void main_spawns_child_first(void *arg)
 {
         weft_attr attr = { .flags = WEFT_CHILD_FIRST };
@@ -103,7 +104,7 @@ static void main_does_all(void *arg)
         CHECK_EQ(weft_check(), 0);
 }
 
-TEST(nobody_else_runs_on_the_calling_thread)
+TEST(no_other_goroutine_runs_on_the_calling_thread)
 {
         for (int i = 0; i < 10; i++) {
                 int tid = w_os_tid();
@@ -113,9 +114,9 @@ TEST(nobody_else_runs_on_the_calling_thread)
         }
 }
 
-/* ---- In need it runs whatever there is ------------------------------------------------------- */
+/* ---- Without other threads it runs every goroutine ------------------------------------------- */
 
-/* Two threads in all: one of them is in a region, so the others run where goroutine 1 began. */
+/* Two threads in all: one is in a region, so the other goroutines run where goroutine 1 began. */
 static void in_region(void *arg)
 {
         (void)arg;
@@ -152,7 +153,7 @@ TEST(with_two_threads_in_all_both_are_used)
         weft_config cfg = { .procs = 1, .max_threads = 2 };
 
         for (int i = 0; i < 3; i++)
-                CHECK_EQ(weft_run_with(&cfg, main_in_need, NULL), 0);
+                CHECK_EQ(sched_run_left(&cfg, main_in_need, NULL), 0);
 }
 
 /* ---- How many threads there are -------------------------------------------------------------- */
@@ -169,14 +170,14 @@ static void main_counts(void *arg)
         *(bool *)arg = st.threads == 2 && st.threads_idle == 1;
 }
 
-/* The one that slept from the start is enough. Where it does not get on, on a busy machine, the
- * monitor may start another: not every time. */
+/* The thread that slept from the start is enough. If it gets no CPU, on a busy machine, the monitor
+ * may start another thread, but not every time. */
 TEST(one_p_needs_one_more_thread)
 {
         weft_config cfg = { .procs = 1 };
         bool        enough = false;
 
         for (int i = 0; i < 20 && !enough; i++)
-                CHECK_EQ(weft_run_with(&cfg, main_counts, &enough), 0);
+                CHECK_EQ(sched_run_left(&cfg, main_counts, &enough), 0);
         CHECK(enough);
 }

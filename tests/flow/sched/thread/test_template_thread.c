@@ -1,5 +1,5 @@
-/* tests/flow/sched/thread/test_template_thread.c - no thread inherits from one that may have been
- * changed.
+/* tests/flow/sched/thread/test_template_thread.c - no thread inherits from a thread that may have
+ * been changed.
  *
  * test: procs=1,2,4
  *
@@ -35,7 +35,7 @@ static void look_for_slack(void *arg)
 static void taint(void *arg)
 {
         (void)arg;
-        weft_lock_thread();
+        weft_thread_lock();
         CHECK_EQ(prctl(PR_SET_TIMERSLACK, SLACK, 0, 0, 0), 0);
         for (int i = 0; i < 10; i++) {
                 sched_go(look_for_slack, NULL);
@@ -50,7 +50,7 @@ static void main_taints(void *arg)
         sched_await(&n_done, 10);
 }
 
-TEST(nobody_inherits_from_a_locked_thread)
+TEST(no_thread_inherits_from_a_locked_thread)
 {
         sched_run(main_taints, NULL);
         w_store_rel(&n_done, 0);
@@ -78,4 +78,4 @@ static void main_beside_thread(void *arg)
         CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
-TEST(nobody_inherits_from_a_thread_of_the_program) { sched_run(main_beside_thread, NULL); }
+TEST(no_thread_inherits_from_a_foreign_thread) { sched_run(main_beside_thread, NULL); }

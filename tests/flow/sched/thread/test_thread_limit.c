@@ -1,12 +1,13 @@
 /* tests/flow/sched/thread/test_thread_limit.c - the limit on threads: N of them work, and one more
  * ends the program.
  *
- * Every goroutine that blocks has a thread to itself, and one more thread runs the others. At one P
- * nobody looks for work beside that one, so the number is exact.
+ * Every goroutine that blocks has a thread to itself, and one more thread runs the other
+ * goroutines. With one P no second thread searches for work, so the number is exact.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
+#include "sched/sched.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -30,7 +31,7 @@ static void read_a_byte(struct blockers *b)
         CHECK_EQ(test_read(b->read, &c, 1), 1);
 }
 
-/* Nobody told weft. */
+/* Blocks outside a region: weft is not told. */
 static void block_plainly(void *arg)
 {
         read_a_byte(arg);
@@ -52,7 +53,7 @@ static void main_block(void *arg)
                 ids[i] = sched_go(b->block, b);
         while (w_load_acq(&b->n_blocked) < b->n)
                 CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
-        CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);            /* others run beside all of them */
+        CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);            /* other goroutines run meanwhile */
         w_lock(&w_sched.lock);
         b->n_threads = w_sched.n_m;
         w_unlock(&w_sched.lock);
@@ -71,7 +72,7 @@ static void run_blockers(void *arg)
         CHECK_EQ(pipe(ends), 0);
         b->read = ends[0];
         b->write = ends[1];
-        CHECK_EQ(weft_run_with(&cfg, main_block, b), 0);
+        CHECK_EQ(sched_run_left(&cfg, main_block, b), 0);
         CHECK_EQ(b->n_threads, LIMIT);
         close(ends[0]);
         close(ends[1]);
