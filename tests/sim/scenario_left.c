@@ -361,7 +361,7 @@ static void blocked_till_then(void *arg)
                 call();
 }
 
-/* Somebody needs the P meanwhile. */
+/* Another goroutine needs the P meanwhile. */
 static void take_turns(void *arg)
 {
         (void)arg;
@@ -390,7 +390,7 @@ static void report_main(void)
         run_and_go_on(&cfg, report_first, 1);
 }
 
-SIM_SCENARIO(left_report, "who was blocked tells of it when it is left behind", report_main,
+SIM_SCENARIO(left_report, "a blocked M reports it when its run abandons it", report_main,
              .may_leave = true, .slow_voice = true, .max_steps = 4 * SCHED_MAX_STEPS)
 
 /* ---- Getting a P again ----------------------------------------------------------------------- */
@@ -441,5 +441,5 @@ static void regain_main(void)
         run_and_go_on(&cfg, regain_first, 1);
 }
 
-SIM_SCENARIO(left_regain, "who gets a P again is left behind at that moment", regain_main,
+SIM_SCENARIO(left_regain, "an M that gets a P again is abandoned at that moment", regain_main,
              .may_leave = true, .max_steps = 4 * SCHED_MAX_STEPS)

@@ -2,7 +2,7 @@
  *
  * Goroutines yield, park, spawn, sleep, use timers, go out into regions and compute, and have their
  * Ps taken meanwhile; others and a thread that weft does not know change the number of Ps or stop
- * the world to check everything. Who was started has ended, who slept was woken, every timer fired
+ * the world to check everything. Every goroutine has ended, every sleeper woke, every timer fired
  * or was stopped, and the counts agree.
  *
  * test: seeds=quarter
@@ -35,7 +35,7 @@ static void go_brief(void)
         SIM_CHECK(id > 0 || id == -ESHUTDOWN, "weft_go returned %ld", (long)id);
 }
 
-/* ---- Those who change it --------------------------------------------------------------------- */
+/* ---- Resizers -------------------------------------------------------------------------------- */
 
 static bool refusals;           /* memory may be refused */
 
@@ -71,7 +71,7 @@ static void foreign_resizer(void *arg)
         }
 }
 
-/* ---- Those who are there meanwhile ----------------------------------------------------------- */
+/* ---- Goroutines that run meanwhile ----------------------------------------------------------- */
 
 static void fire(void *arg)
 {
@@ -255,13 +255,13 @@ static void ending_main(void)
 SIM_SCENARIO(resize_end, "goroutine 1 returns while others change the number of Ps", ending_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* ---- Timers of those who have no P ----------------------------------------------------------- */
+/* ---- Timers armed without a P ---------------------------------------------------------------- */
 
 static weft_chan *chan, *never;
 static uint32_t   n_waiters;
 
-/* Whose P is taken here arms its timer in any heap, also in one that is about to go; and who gets
- * its element in time takes it out again, wherever it is by then. */
+/* A goroutine whose P is taken here arms its timer in any heap, also in a heap that is about to go.
+ * A goroutine that gets its element in time removes the timer, wherever it is by then. */
 static void wait_with_deadline(void *arg)
 {
         weft_scope s;
@@ -384,7 +384,7 @@ static void look_up(void)
                 (void)weft_sleep(1000000);
 }
 
-/* Somebody says a number at the very moment when the monitor changes it: then that one counts. */
+/* The program sets a number at the very moment when the monitor changes it: the program wins. */
 static void follow_first(void *arg)
 {
         (void)arg;
@@ -417,5 +417,5 @@ static void follow_main(void)
         sched_run_well(&cfg, follow_first);
 }
 
-SIM_SCENARIO(resize_follow, "the monitor follows the machine, until somebody says a number",
+SIM_SCENARIO(resize_follow, "the monitor follows the machine, until the program sets a number",
              follow_main, .max_steps = 2 * SCHED_MAX_STEPS)

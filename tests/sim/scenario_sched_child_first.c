@@ -1,4 +1,5 @@
-/* tests/sim/scenario_sched_child_first.c - PROTOCOL parents: depth first, and nobody is hidden.
+/* tests/sim/scenario_sched_child_first.c - PROTOCOL parents: depth first, and no goroutine is
+ * hidden.
  *
  * A tree of goroutines in which children run first, deeper than there is room for parents, while
  * others yield and wake each other. Some compute for longer than work may wait (I10, checked at
@@ -41,7 +42,7 @@ static void branch(void *arg)
 
         if (sim_random(4) == 0)
                 weft_yield();
-        if (sim_random(8) == 0)         /* its own parent waits below, nobody in front */
+        if (sim_random(8) == 0)         /* its own parent waits below, no other in front */
                 sim_work(LONG_NS);
         int64_t second = sim_random(2) ? go_first(branch, &right) : 0;
 

@@ -138,7 +138,7 @@ static void foreign_first(void *arg)
                 sched_join(sleepers[i]);
         if (w_sub_acqrel(&n_alive, 1) > 1)              /* scenario's own */
                 weft_park();
-        SIM_CHECK(w_load_rlx(&n_awake) == N_SLEEPERS, "somebody slept on");
+        SIM_CHECK(w_load_rlx(&n_awake) == N_SLEEPERS, "a sleeper was not woken");
         for (uint32_t i = 0; i < N_FOREIGN; i++)
                 worker_join(&threads[i]);
 }

@@ -1,8 +1,8 @@
-/* tests/sim/scenario_sched_many.c - waking many at once: everyone runs, at once if a P is idle.
+/* tests/sim/scenario_sched_many.c - waking many at once: all run, at once if a P is idle.
  *
  * Goroutines wait for one event: a channel that is closed, a goroutine that they have joined, a
- * moment, the end of a scope. Who brings it about is a goroutine, one that ends, the timekeeper or
- * a thread that weft does not know; afterwards it computes for longer than work may wait (I10), and
+ * moment, the end of a scope. The waker is a goroutine, a goroutine that ends, the timekeeper or a
+ * foreign thread; afterwards it computes for longer than work may wait (I10), and
  * so do many of the woken. Meanwhile others run out of work, and the world stops now and then.
  *
  * test: seeds=quarter
@@ -34,7 +34,7 @@ static void short_while(void)
                 sim_work(sim_random(1u << (1 + sim_random(12))));
 }
 
-/* ---- Those who wait -------------------------------------------------------------------------- */
+/* ---- Waiters --------------------------------------------------------------------------------- */
 
 static int wait_for_event(void)
 {
@@ -77,7 +77,7 @@ static int child(void *arg)
         return 0;
 }
 
-/* ---- Who ends the wait ----------------------------------------------------------------------- */
+/* ---- Wakers ---------------------------------------------------------------------------------- */
 
 static void bring_about(void *arg)
 {

@@ -37,7 +37,7 @@ static void join_checked(int64_t id)
         SIM_CHECK(ended[id], "join of %ld returned before its end", (long)id);
 }
 
-/* Joins what somebody else joins too. */
+/* Joins a goroutine that another goroutine joins too. */
 static void other_joiner(void *arg)
 {
         struct node *node = arg;

@@ -74,7 +74,7 @@ static void stopper(void *arg)
         }
 }
 
-/* Tokens from outside, to whoever is alive. */
+/* Tokens from a foreign thread to the live goroutines. */
 static void pester(void *arg)
 {
         (void)arg;
@@ -194,7 +194,7 @@ static void storm_main(void)
         sched_run_well(NULL, storm_first);
 }
 
-SIM_SCENARIO(sched_stop_storm, "who stops the world again and again keeps nobody from running",
+SIM_SCENARIO(sched_stop_storm, "stop after stop of the world keeps no goroutine from running",
              storm_main, .max_steps = 8 * SCHED_MAX_STEPS)
 
 /* ---- Threads that weft does not know go on after the end ------------------------------------- */

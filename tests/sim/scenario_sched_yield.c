@@ -1,7 +1,7 @@
 /* tests/sim/scenario_sched_yield.c - more goroutines than a ring holds, all of them yielding.
  *
- * Rings overflow into the global queue, thieves help themselves, everyone comes back with the errno
- * it had, and nobody is run twice at a time.
+ * Rings overflow into the global queue, thieves steal, every goroutine continues with the errno
+ * it had, and none runs twice at a time.
  *
  * test: seeds=quarter
  *

@@ -19,8 +19,8 @@
 
 enum { MS = 1000000, N_RUNS = 2, N_WORKERS = 4, N_ROUNDS = 4, N_FOREIGN = 2, PROCS_MAX = 4 };
 
-/* One run. Plain words: simulated threads run one at a time. Who was left behind still has its
- * own. */
+/* One run. Plain words: simulated threads run one at a time. An abandoned thread still has
+ * its own. */
 struct world {
         weft_chan *chan;
         weft_mutex mutex;
@@ -175,7 +175,7 @@ static bool is_ending(const struct world *w)
         return w->over || w_load_rlx(&w_run_phase) != RUN_ON;
 }
 
-/* Whoever hears of it too: each waits for its own. */
+/* For other listeners too: each waits for its own signal. */
 static void hear(struct world *w)
 {
         sigset_t set;
@@ -317,7 +317,7 @@ static void foreign(void *arg)
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
-/* Nobody but weft_stop ends the run meanwhile. */
+/* Only weft_stop ends the run meanwhile. */
 static void await_all(struct world *w)
 {
         int rc = 0;

@@ -17,7 +17,7 @@ enum {
         WAIT_AT_MOST_NS = 10000000,     /* I10 */
         NEWS_AT_MOST_NS = 5000000,      /* sooner than the monitor would come to it */
         MONITOR_AT_MOST_NS = 12000000,  /* which comes round every 10 ms, or is somewhat late */
-        TIMER_AT_MOST_NS = 5000000,     /* likewise, of a P that is idle itself */
+        TIMER_AT_MOST_NS = 5000000,     /* the same for the timer of an idle P */
         RUN_AT_MOST_NS = 2000000000,    /* no scenario computes for so long */
         LOOK_EVERY = 7,                 /* steps between two looks at everything */
 };
@@ -30,7 +30,7 @@ bool sched_work_may_wait, sched_news_may_wait, sched_news_at_once, sched_migrate
 static struct {
         void   (*first)(void *);
         int64_t  waits_since;           /* work waits while a P is idle; -1: it does not */
-        int64_t  news_since;            /* likewise of descriptors */
+        int64_t  news_since;            /* the same for descriptors */
         int64_t  timer_since;           /* a timer of an idle P is due */
         uint32_t steps;
 } watch;
@@ -107,7 +107,7 @@ static void watch_timers(void)
                   (long)(sim_now() - watch.timer_since));
 }
 
-/* With an idle P somebody waits for descriptors, or is about to, unless goroutines compute. */
+/* With an idle P an M waits for descriptors, or is about to, unless goroutines compute. */
 static void watch_news(void)
 {
         int64_t at_most = sched_news_may_wait ? MONITOR_AT_MOST_NS : NEWS_AT_MOST_NS;
@@ -117,7 +117,7 @@ static void watch_news(void)
         else if (watch.news_since < 0)
                 watch.news_since = sim_now();
         SIM_CHECK(watch.news_since < 0 || sim_now() - watch.news_since < at_most,
-                  "nobody has looked at descriptors for %ld ns",
+                  "no M has polled descriptors for %ld ns",
                   (long)(sim_now() - watch.news_since));
 }
 
@@ -153,7 +153,7 @@ static void check_outside(struct m *mp)
                   PEEK(me, &mp->p->status));
 }
 
-/* Nobody else says that it runs gp. */
+/* No other M runs the goroutine of mp. */
 static void check_alone(struct m *mp)
 {
         W_LIST_EACH(node, &w_sched.all_m) {
@@ -178,7 +178,7 @@ static void check_m0(void)
                   "m0 sleeps and has a P or a goroutine");
 }
 
-/* Who is kept sleeps for the sake of somebody. */
+/* A dedicated M sleeps for m0 or for a locked goroutine. */
 static void check_dedicated(void)
 {
         uint32_t n = 0;
@@ -187,8 +187,8 @@ static void check_dedicated(void)
                 struct m *mp = W_CONTAINER_OF(node, struct m, idle_link);
 
                 SIM_CHECK(mp->dedicated && (mp->is_main || mp->locked_g),
-                          "M%u is kept for nobody", mp->thread.id);
-                SIM_CHECK(!mp->p && !mp->curg && !mp->next_p, "I6: M%u is kept and has a P",
+                          "M%u is dedicated to no goroutine", mp->thread.id);
+                SIM_CHECK(!mp->p && !mp->curg && !mp->next_p, "I6: M%u is dedicated and has a P",
                           mp->thread.id);
                 n++;
         }
@@ -233,7 +233,7 @@ static void check_ms(void)
         SIM_CHECK(n == w_sched.n_m, "%u Ms, counted %u", n, w_sched.n_m);
 }
 
-/* ---- With nobody at work under sched.lock: I3, I5, I9 ---------------------------------------- */
+/* ---- With sched.lock free: I3, I5, I9 -------------------------------------------------------- */
 
 static void check_idle_ps(void)
 {
@@ -281,14 +281,14 @@ static uint32_t n_leaving(void)
         return n;
 }
 
-/* Whom a P is to be given back to is known only while the world is stopped: later it may have
- * another. */
+/* The M that a P goes back to is known only while the world is stopped: later it may have another
+ * P. */
 static void check_taken(void)
 {
         if (MEMORY(&w_sched.world.stopping))
                 return;
         for (uint32_t i = 0; i < MEMORY(&w_sched.n_p); i++)
-                SIM_CHECK(!w_sched.all_p[i]->taken_from, "P %u remembers whom it was taken from",
+                SIM_CHECK(!w_sched.all_p[i]->taken_from, "P %u remembers the M it was taken from",
                           i);
 }
 
@@ -299,7 +299,8 @@ static void check_unlocked(void)
         check_idle_ps();
         check_taken();
         check_globq();
-        SIM_CHECK(!sim_wakeups() || w_sched.poller.n_kicked > 0, "the bell rings for nobody");
+        SIM_CHECK(!sim_wakeups() || w_sched.poller.n_kicked > 0,
+                  "the wakeup is set and no M is kicked");
         /* One more for a submitter that has counted itself and takes its P under the lock. */
         SIM_CHECK(MEMORY(&w_sched.n_spinning) <= MEMORY(&w_sched.n_procs) + n_leaving() + 1,
                   "I5: %u spin on %u Ps", MEMORY(&w_sched.n_spinning), MEMORY(&w_sched.n_procs));
@@ -319,7 +320,7 @@ static void look(void)
         check_ms();
         check_unlocked();
         SIM_CHECK(sim_now() < (sched_work_may_wait ? WAIT_FOR_THREAD_NS : RUN_AT_MOST_NS),
-                  "everybody waits for somebody: a wake is lost");
+                  "all threads wait: a wake is lost");
 }
 
 /* ---- The run --------------------------------------------------------------------------------- */

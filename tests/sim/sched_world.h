@@ -4,8 +4,8 @@
  *
  * What is checked, with the invariants of sched/sched.h by number. Between any two steps: every M
  * that is outside runs one goroutine with one P (I2, I7); idle Ms have neither (I6), idle Ps have
- * no work and no M (I9); lists agree with their counts; who stands in the global queue is RUNNABLE
- * and stands there once (I3); spinners are not more than Ps (I5); no work and no due timer waits
+ * no work and no M (I9); lists agree with their counts; a goroutine in the global queue is RUNNABLE
+ * and is there once (I3); spinners are not more than Ps (I5); no work and no due timer waits
  * for 10 ms of virtual time while a P is idle (I10), nor news of a descriptor for 5 ms. With the
  * world stopped, by weft_check: I1 to I3, I5 to I9, I11 to I13.
  *
@@ -26,7 +26,7 @@ extern bool sched_work_may_wait;
 /* For those in which goroutines compute while something happens on descriptors. Set once the run
  * has begun. */
 extern bool sched_news_may_wait;
-/* For those in which nobody computes for long: news does not wait, though no P is idle. */
+/* For scenarios without long computations: news does not wait, though no P is idle. */
 extern bool sched_news_at_once;
 
 /* Runs go with WEFT_DEBUG=migrate=1. */
@@ -46,7 +46,7 @@ void sched_run_well(const weft_config *cfg, void (*first)(void *));
 int64_t sched_go(void (*fn)(void *), void *arg);
 void    sched_join(int64_t id);
 
-/* Asks for those Ps, a bit each, and takes those whose Ms are outside, as the monitor would.
+/* Asks for those Ps, a bit each, and takes those whose Ms are in user code, as the monitor would.
  * Context: a thread that is no M, while the run is on. */
 void sched_take(uint32_t which);
 /* For about half of them. */

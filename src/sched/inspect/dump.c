@@ -35,8 +35,7 @@ struct dump {
 /* ---- One goroutine --------------------------------------------------------------------------- */
 
 /* Uninstrumented, as the functions below: the fatal report stops no thread, and the stop of the
- * world does not stop a goroutine that has lost its P. What changes meanwhile is printed as read.
- * */
+ * world does not stop a goroutine without a P. What changes meanwhile is printed as read. */
 static W_NO_SANITIZE void log_frames_from(struct dump *d, struct frames f)
 {
         const void *pc;

@@ -1,44 +1,44 @@
-/* sched/run/abandon.c - a run ends, and some of its threads do not come back.
+/* sched/run/abandon.c - the end of a run that some of its threads do not reach.
  *
  * Protocols   owns abandon; cites where (sched/preempt/enter.c), take (sched/preempt/take.c),
  *             preempt (sched/preempt/preempt.c), world (sched/run/world.c).
  *
- * Such a thread is in user code or in the kernel, and no other thread can end it. It is left
- * behind: weft_run returns, the memory of the run is freed, and another run may begin. The thread
- * may still use its stack. When it enters weft again, or its signal handler runs, it uses the
- * record of its M. Both stay, the stack and the record. It does not return from that entry. With
- * preempt=all it is stopped for ever as soon as it computes outside libc and outside signal
- * handlers.
+ * Such a thread is in user code or in the kernel, and no other thread can end it. The run abandons
+ * the thread: weft_run returns, the memory of the run is freed, and another run may begin. The
+ * thread may still use its stack. When it enters weft again, or its signal handler runs, it uses
+ * the record of its M. The stack and the record therefore stay. The thread does not return from
+ * that entry. With preempt=all it is stopped for ever as soon as it computes in code other than
+ * libc and signal handlers.
  *
  * PROTOCOL abandon
  *
- * Goal      Once the ender goes on, a thread of the old run reads and writes no memory of weft
+ * Goal      Once the ender continues, a thread of the old run reads and writes no memory of weft
  *           except the record of its M.
  * Parties   ender; M; its handler (sched/preempt/preempt_handler.c).
- * Words     m.retake        ABANDONED: the run has left this M behind
+ * Words     m.retake        ABANDONED: the run has abandoned this M
  *           m.where         in the runtime or in user code
  *           m.handler_seq   odd: the M is in its handler
- * Ender     1 retake := ABANDONED, of every M that has not ended
- *           2 [TK1] barrier
- *           3 checks every millisecond, until every such M has ended, or is in user code and not in
- *             its handler
- *           4 arms the timers of the Ms that are left, so that the handler runs when they compute
- * M enters  1 where := in the runtime
- *           2 retake [TK1] is ABANDONED: where := in user code, sleeps for ever
- * M leaves  where := in user code. Whatever the M does next leads to its end or to an entry
- * Handler   1 handler_seq + 1
- *           2 [TK1] fence
- *           3 retake is ABANDONED: handler_seq + 1, sleeps for ever if the M is at a safepoint
- *           4 at the end: handler_seq + 1
+ * Ender     1. retake := ABANDONED for every M that has not ended.
+ *           2. Barrier [TK1].
+ *           3. Check every millisecond, until every such M has ended, or is in user code and not in
+ *              its handler.
+ *           4. Arm the timers of the abandoned Ms, so that their handlers run when they compute.
+ * M enters  1. where := in the runtime.
+ *           2. retake is ABANDONED [TK1]: where := in user code, then sleep for ever.
+ * M leaves  where := in user code. Whatever the M does next leads to its end or to an entry.
+ * Handler   1. handler_seq + 1.
+ *           2. Fence [TK1].
+ *           3. retake is ABANDONED: handler_seq + 1, then sleep for ever if the M is at a
+ *              safepoint.
+ *           4. Else, at the end: handler_seq + 1.
  * Edges     [LF1] the work in the handler   handler_seq add-release -> ender: load-acquire
  *           The work in the runtime is handed over with m.where, PROTOCOL where.
- * Why no M slips in   The ender sees an M that entered before the barrier in the runtime (step 3),
- *           and waits for it. An M that enters after the barrier sees ABANDONED. A thread that was
- *           started and has not begun yet is in the runtime, by its record.
+ * Why no M enters unseen   An M that entered before the barrier is in the runtime at step 3, and
+ *           the ender waits for it. An M that enters after the barrier sees ABANDONED. A thread
+ *           that was started and has not begun yet is in the runtime, by its record.
  * Why the ender does not wait for ever   Code of the runtime ends: an M in the runtime comes to g0
- *           and ends, or leaves. An M that waits in the runtime for Ms that may have been left
- *           behind checks whether it has been left behind itself: PROTOCOL world
- *           (sched/run/world.c).
+ *           and ends, or leaves. An M that waits in the runtime for Ms that may have been abandoned
+ *           checks whether it has been abandoned itself: PROTOCOL world (sched/run/world.c).
  * Tests     flow/sched/run/test_abandon.c, sim scenarios left_*, mutants left-*.
  *
  * SPDX-License-Identifier: MIT
@@ -52,7 +52,7 @@
 #include "sched/sched.h"
 #include "weft.h"
 
-enum { LOOK_EVERY_NS = 1000000 };
+enum { CHECK_EVERY_NS = 1000000 };
 
 static w_atomic_u32 any_left;           /* a  hint: of any run so far */
 static w_atomic_u32 n_left;             /* a  counter: of the last run */
@@ -130,7 +130,7 @@ static bool is_away(const struct m *mp)
 }
 
 /* -1: an M is not away yet. */
-static int count_left(void)
+static int count_away(void)
 {
         int n = 0;
 
@@ -145,15 +145,15 @@ static int count_left(void)
         return n;
 }
 
-/* Returns how many threads are left behind. */
-static uint32_t leave_behind(void)
+/* Returns how many threads were abandoned. */
+static uint32_t abandon(void)
 {
         int n;
 
         abandon_all();
         w_take_barrier();
-        while ((n = count_left()) < 0)
-                w_os_sleep_until(w_os_now() + LOOK_EVERY_NS);
+        while ((n = count_away()) < 0)
+                w_os_sleep_until(w_os_now() + CHECK_EVERY_NS);
         if (n > 0) {
                 w_store_rlx(&any_left, 1);                        /* hint */
                 arm_all();
@@ -163,7 +163,7 @@ static uint32_t leave_behind(void)
 
 uint32_t w_abandon_await(void)
 {
-        uint32_t n = await_end() ? 0 : leave_behind();
+        uint32_t n = await_end() ? 0 : abandon();
 
         w_store_rlx(&n_left, n);                                  /* counter */
         return n;

@@ -1,4 +1,4 @@
-/* sched/run/abandon.h - threads that do not come back when their run ends. PROTOCOL abandon:
+/* sched/run/abandon.h - threads that a run abandons at its end. PROTOCOL abandon:
  * sched/run/abandon.c.
  *
  * SPDX-License-Identifier: MIT
@@ -9,21 +9,21 @@
 #include "sched/sched.h"
 
 /* At the end of a run, when all threads have been asked to end and the monitor has ended: waits for
- * the threads, for shutdown_ms at most. Returns how many are left behind. From now on these touch
+ * the threads, for shutdown_ms at most. Returns how many were abandoned. From now on these touch
  * no memory of weft except the records of their Ms. */
 W_MUST_CHECK uint32_t w_abandon_await(void);
 
-/* True once a thread of this process was left behind: signals may still arrive for it. */
+/* True once a thread of this process was abandoned: signals may still arrive for it. */
 bool w_abandon_any(void);
 
-/* Forgets the goroutines of the threads that are left behind, and keeps their stacks. Context: all
- * other threads have ended. */
+/* Forgets the goroutines of abandoned threads, and keeps their stacks. Context: all other threads
+ * have ended. */
 void w_abandon_keep_stacks(void);
 
-/* True: the run has left mp, the M of the calling thread, behind. */
+/* True: the run has abandoned mp, the M of the calling thread. */
 bool w_m_is_abandoned(const struct m *mp);
 
-/* For enter.c: such a thread at its next entry. */
+/* For enter.c: stops an abandoned thread at its next entry. */
 W_NORETURN void w_abandon_sleep(struct m *mp);
 
 #endif

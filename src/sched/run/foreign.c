@@ -13,17 +13,17 @@
  *           n_foreign_calls   calls that foreign threads are in. Static: a late wake of the word is
  *                             harmless
  * Foreign thread enters
- *           1 n_foreign_calls + 1
- *           2 [RN2] full fence
- *           3 phase is ON [RN3]: it is in the run
- *           4 phase is not ON: it exits as below, and the call is refused
+ *           1. n_foreign_calls + 1.
+ *           2. Full fence [RN2].
+ *           3. phase is ON [RN3]: the thread is in the run.
+ *           4. phase is not ON: exit as below, and refuse the call.
  * Foreign thread exits
- *           1 n_foreign_calls - 1 [RN4]; not the last call: done
- *           2 [RN2] full fence
- *           3 phase is not ON: wakes the ender
- * Ender     1 phase := ENDING
- *           2 [RN2] full fence
- *           3 sleeps until n_foreign_calls is 0 [RN4]
+ *           1. n_foreign_calls - 1 [RN4]; not the last call: done.
+ *           2. Full fence [RN2].
+ *           3. phase is not ON: wake the ender.
+ * Ender     1. phase := ENDING.
+ *           2. Full fence [RN2].
+ *           3. Sleep until n_foreign_calls is 0 [RN4].
  * Edges     [RN2] n_foreign_calls <-> phase   foreign thread's fence <-> ender's fence
  *           [RN3] all that set_up made   start: phase store-release -> foreign thread: phase
  *                 load-acquire

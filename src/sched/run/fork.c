@@ -1,39 +1,34 @@
-/* sched/run/fork.c - what a program does behind weft's back: fork, and ending a thread that is an
- * M.
+/* sched/run/fork.c - a program that calls fork.
  *
- * Called by   run (the first time), thread (an M begins and ends), every entry in a forked child.
  * Protocols   cites where (sched/preempt/enter.c), foreign (sched/run/foreign.c).
  *
- * A child of fork has one thread, and everything that the others were about to do to the run will
- * never be done. It may exec, or end. Anything that needs the run is refused loudly: an M by its
- * flag, which every entry looks at anyway, other threads by the phase. While no run is on, fork is
- * none of weft's business, and the child may have a run of its own, provided that no other thread
- * was in a call of weft: what it held then, a lock of the channels' memory say, stays held. vfork
- * and posix_spawn are not noticed and need not be.
+ * A child of fork has one thread. What the other threads were about to do to the run is never done.
+ * The child may exec, or end. A call that needs the run ends the process with a message. An M is
+ * recognized by m.retake, which every entry reads anyway, other threads by the phase.
  *
- * A goroutine that calls pthread_exit ends the thread under itself, with its P. So does somebody
- * who cancels the thread that called weft_run; those that weft starts cannot be cancelled. Nothing
- * can be put right then. A thread that its run has left behind may end: nobody waits for it.
+ * While no run is on, fork does not concern weft, and the child may start a run. But no other
+ * thread may be in a weft call at the fork: a lock that it held, of the channels' memory for
+ * example, stays locked. vfork and posix_spawn are not noticed and need not be.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "sched/run/fork.h"
 
 #include "base/fatal.h"
-#include "sched/run/abandon.h"
 #include "sched/run/run.h"
 #include "sched/sched.h"
 
 /* ---- Fork ------------------------------------------------------------------------------------ */
 
-static bool watched;    /* guarded by the phase: only who starts a run comes here */
+static bool watched;    /* guarded by the phase: only the thread that starts a run uses it */
 
-/* On the child's only thread, before fork returns. What a dump would show is not the child's. */
+/* Runs on the child's only thread, before fork returns. Removes the dump: its goroutines are those
+ * of the parent. */
 static void in_child(void)
 {
         struct m *mp = w_m();
 
-        if (w_load_rlx(&w_run_phase) == RUN_OFF)                  /* own word: it is alone here */
+        if (w_load_rlx(&w_run_phase) == RUN_OFF)                  /* own word: the only thread */
                 return;
         w_store_rlx(&w_run_phase, RUN_FORKED);                    /* own word */
         w_fatal_set_dump(NULL);

@@ -1,4 +1,4 @@
-/* sched/run/fork.h - what a program may do to its threads and to itself behind weft's back.
+/* sched/run/fork.h - a program that calls fork.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,12 +7,12 @@
 
 #include "sched/m.h"
 
-/* run.c: once per process, before the first run. */
+/* Registers the handler of fork, once per process. Context: before the first run. */
 W_MUST_CHECK int w_fork_watch(void);
 
-/* True in the child of a fork that was made while there was a run. */
+/* True in the child of a fork that was made while a run was on. */
 bool w_is_forked(void);
-/* Something other than exec was called there. */
+/* Ends such a child with a message: it has called weft. */
 W_NORETURN void w_fork_refuse(void);
 
 #endif

@@ -21,8 +21,8 @@
  *             FROZEN             the M sleeps in its handler until the end
  *             PREEMPTED          PROTOCOL preempt stopped the M; it may continue by itself
  *             PREEMPTED_FROZEN   PROTOCOL preempt stopped the M; it must not continue yet
- * Which Ms  those that have lost their P: m.lost_p, under sched.lock. While the world is stopped no
- *           M gets a P, so no other M runs a goroutine, and none comes later. An M that gives up
+ * Which Ms  The Ms that have lost their P: m.lost_p, under sched.lock. While the world is stopped
+ *           no M gets a P, so no other M runs a goroutine, and none comes later. An M that gives up
  *           its goroutine clears lost_p first, under the lock. As long as lost_p is set the thread
  *           exists.
  * Stopper   1. Under sched.lock, for each M that is not settled:

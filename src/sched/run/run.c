@@ -51,9 +51,8 @@ w_atomic_u32 w_run_phase;
 
 static w_atomic_u32 stoppable;          /* a  [EM1] weft_start has begun a run */
 
-/* A thread that its run left behind is not told that the run has ended: it never returns from here.
- * The flag of the M is handled in the runtime, because an M in user code counts as left behind
- * whatever it does. */
+/* An abandoned thread does not learn that its run has ended: it never returns from here. m.retake
+ * is handled in the runtime, because an M in user code counts as abandoned whatever it does. */
 bool w_run_is_on_slow(void)
 {
         W_ENTER();
@@ -86,7 +85,7 @@ static void reset(const struct run_config *config)
         w_ids_init();
 }
 
-/* The records of Ms stay if a thread was left behind. */
+/* The records of Ms stay if a thread was abandoned. */
 static void free_records(bool with_ms)
 {
         w_ids_destroy();
@@ -257,7 +256,7 @@ static void close_run(struct m *m0)
         take_down(m0);
 }
 
-/* The thread of a goroutine: it belongs to the run, or its run left it behind and it does not
+/* For the thread of a goroutine. It belongs to the run, or its run has abandoned it and it does not
  * return from here. */
 static void enter_as_m(void)
 {

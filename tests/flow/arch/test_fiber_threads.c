@@ -15,7 +15,7 @@ enum { STACK_SIZE = 256 * 1024, N_ROUNDS = 50 };
 
 static unsigned char *stack;
 static struct fiber   hopper;
-static struct fiber  *resumer;          /* the thread's own stack, of whoever resumed last */
+static struct fiber  *resumer;          /* the own stack of the thread that resumed last */
 static int            n_hops;
 
 #if defined(W_ASAN)

@@ -137,7 +137,7 @@ static void main_freed_key(void *arg)
         weft_key_free(fresh);
 }
 
-TEST(a_freed_key_is_nobodys)
+TEST(a_freed_key_has_no_values)
 {
         new_keys();
         sched_run(main_freed_key, NULL);

@@ -165,7 +165,7 @@ static void main_ring(void *arg)
         CHECK_EQ(n_passed, (uint64_t)N_GOROUTINES * N_YIELDS);
 }
 
-TEST(a_token_that_goes_round_finds_everyone_intact)
+TEST(a_token_that_goes_round_finds_every_goroutine_intact)
 {
         setenv("WEFT_DEBUG", "migrate=1", 1);
         sched_run(main_ring, NULL);

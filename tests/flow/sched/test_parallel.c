@@ -111,7 +111,7 @@ static void yield_until_stopped(void *arg)
 }
 
 /* Everyone who yields comes round again: the slowest is not far behind the fastest. */
-GO_TEST(everyone_who_yields_makes_progress)
+GO_TEST(every_yielding_goroutine_makes_progress)
 {
         enum { N = 10 };
         static w_atomic_u32 counts[N];
@@ -289,7 +289,7 @@ GO_TEST(a_tree_of_joins_ends)
 /* ---- Rest ------------------------------------------------------------------------------------ */
 
 /* Idle means idle: threads that have nothing to do use no CPU. */
-GO_TEST(nobody_spins_at_rest)
+GO_TEST(no_m_spins_at_rest)
 {
         struct timespec begin, end;
 

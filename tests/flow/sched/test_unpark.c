@@ -67,7 +67,7 @@ static void nothing(void *arg)
         (void)arg;
 }
 
-GO_TEST(unpark_of_nobody_is_esrch)
+GO_TEST(unpark_of_an_unknown_id_is_esrch)
 {
         int64_t id = sched_go(nothing, NULL);
 

@@ -1,5 +1,5 @@
-/* tests/flow/sched/inspect/test_dump.c - where the text of a dump goes, and that nobody has to wait
- * for it.
+/* tests/flow/sched/inspect/test_dump.c - where the text of a dump goes, and that no goroutine
+ * has to wait for it.
  *
  * test: procs=1,2,4 exports=yes
  * The program exports its functions, so that a report can name them.
@@ -33,7 +33,7 @@ static void go_and_wait(void *arg)
         CHECK_EQ(weft_park(), 0);
 }
 
-/* What is to be said of them does not fit into a pipe. */
+/* The dump of these goroutines does not fit into a pipe. */
 static void start(uint32_t n)
 {
         (void)sched_go(go_and_wait, (void *)(uintptr_t)n);
@@ -152,7 +152,7 @@ TEST(a_descriptor_that_does_not_wait_is_waited_for)
         sched_run(main_read_by_goroutine, &flags);
 }
 
-static void main_nobody_reads(void *arg)
+static void main_unread_dump(void *arg)
 {
         (void)arg;
         CHECK_EQ(pipe(ends), 0);
@@ -170,7 +170,7 @@ static void main_nobody_reads(void *arg)
         CHECK_EQ(n_headers(), N_MANY + 2);
 }
 
-TEST(a_dump_that_nobody_reads_holds_nobody_up) { sched_run(main_nobody_reads, NULL); }
+TEST(a_dump_without_a_reader_delays_no_goroutine) { sched_run(main_unread_dump, NULL); }
 
 static void main_sigquit(void *arg)
 {
@@ -181,7 +181,7 @@ static void main_sigquit(void *arg)
         check_others_go_on();
         while (n_headers() < N_MANY + 1)
                 CHECK(read_some(test_read));
-        while (weft_count() > N_MANY + 1)       /* who prints has not ended */
+        while (weft_count() > N_MANY + 1)       /* the dumping goroutine has not ended */
                 CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
 }
 
@@ -251,7 +251,7 @@ static void main_without_reader(void *arg)
         weft_dump(ends[1]);
 }
 
-TEST(who_cannot_be_written_to_is_given_up) { sched_run(main_without_reader, NULL); }
+TEST(a_dump_gives_up_if_it_cannot_be_written) { sched_run(main_without_reader, NULL); }
 
 /* ---- Equal stacks ---------------------------------------------------------------------------- */
 
@@ -269,8 +269,8 @@ static void wait_there(void *arg)
         CHECK_EQ(weft_sleep(WEFT_FOREVER), 0);
 }
 
-/* Who waits has left its stack for another goroutine, for g0, or without a P, as it came: alike are
- * those that did the same. */
+/* A waiting goroutine has switched to another goroutine, to g0, or without a P. Only goroutines
+ * that did the same have equal stacks. */
 enum { WAYS_TO_LEAVE = 3 };
 
 static uint32_t n_times(const char *what)
@@ -470,12 +470,12 @@ static void check_fatal_shows(bool blocking, const char *what)
         CHECK_MSG(found && found < strstr(at, "created in"), "no %s in: %s", what, text);
 }
 
-TEST(a_fatal_report_shows_who_is_at_fault)
+TEST(a_fatal_report_shows_the_goroutine_at_fault)
 {
         check_fatal_shows(false, "unlock_too_often");
 }
 
-TEST(in_a_blocking_call_it_shows_who_made_it)
+TEST(in_a_blocking_call_it_shows_the_caller)
 {
         check_fatal_shows(true, "call_blocking");
 }

@@ -23,7 +23,7 @@ enum { N_WAIT = 5, TEXT_BYTES = 256 * 1024 };
 #define NAMED __attribute__((visibility("default"))) W_NOIPA
 
 /* A sanitizer's functions stand between, or their callers have large frames, either full of
- * leftovers: who waits in the kernel is seen without its frame pointer, and what is found first on
+ * leftovers. A thread in the kernel is seen without its frame pointer, and the first frame found on
  * its stack may be a leftover that skips the caller. */
 #if defined(W_TSAN) || defined(W_ASAN)
 enum { LEFTOVERS = 1 };
@@ -177,7 +177,7 @@ static bool shows(const char *name, const char *what)
 
 #define CHECK_SHOWS(name, what) CHECK_MSG(shows(name, what), "%s: no %s in:\n%s", name, what, text)
 
-/* Who computes is there only where its P can be taken from it. */
+/* The goroutine that computes is started only if its P can be taken. */
 static int start_all(int64_t ids[], bool with_signal)
 {
         ids[0] = sched_go(reads, &ends[0]);
@@ -205,7 +205,7 @@ static void check_text(bool with_signal)
         if (with_signal)
                 CHECK_SHOWS("spins", "spin_in_the_open");
         CHECK_MSG(strstr(text, "goroutine 1 [running, locked to thread]:\n\t0x"),
-                  "no frames of who asks in:\n%s", text);
+                  "no frames of the caller in:\n%s", text);
 }
 
 static void main_dump(void *arg)
@@ -214,7 +214,7 @@ static void main_dump(void *arg)
         bool    with_signal = *(bool *)arg;
 
         CHECK_EQ(pthread_mutex_lock(&mutex), 0);
-        weft_thread_lock();             /* whose mutex it is */
+        weft_thread_lock();             /* the owner of the mutex */
         int n = start_all(ids, with_signal);
 
         for (int i = 0; i < 3; i++) {
@@ -236,13 +236,13 @@ static void set_up(void)
 {
         freeze_need_kernel();
         if (getenv("TEST_STORM"))
-                test_skip("the storm cuts short what is to be seen waiting");
+                test_skip("the storm cuts short the calls that must be seen waiting");
         CHECK_EQ(pipe(ends), 0);
         CHECK_EQ(pipe(is_over_ends), 0);
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
 }
 
-TEST(a_dump_shows_where_each_runs_and_cuts_nobody_short)
+TEST(a_dump_shows_where_each_runs_and_cuts_no_call_short)
 {
         bool with_signal = FREEZE_STANDS_AT_ALL;
 
@@ -250,8 +250,8 @@ TEST(a_dump_shows_where_each_runs_and_cuts_nobody_short)
         sched_run(main_dump, &with_signal);
 }
 
-/* Nobody has a handler then; who waits in the kernel is seen all the same. */
-TEST(a_dump_without_preemption_shows_who_waits)
+/* No thread has a handler then; a thread in the kernel is still seen. */
+TEST(a_dump_without_preemption_shows_waiting_goroutines)
 {
         bool        with_signal = false;
         weft_config cfg = { .preempt = WEFT_PREEMPT_BLOCKED };
@@ -290,7 +290,7 @@ TEST(a_thread_that_blocks_the_signal_is_left_alone)
 
         freeze_need_kernel();
         if (sched_procs() == 1)
-                test_skip("who cannot be held has the only P");
+                test_skip("the goroutine that cannot be preempted has the only P");
         sigemptyset(&set);
         sigaddset(&set, SIGUSR1);
         CHECK_EQ(pthread_sigmask(SIG_BLOCK, &set, NULL), 0);

@@ -182,7 +182,7 @@ static void read_dump(int fd)
         text[n] = '\0';
 }
 
-GO_TEST(dump_shows_who_waits_and_who_runs)
+GO_TEST(dump_shows_waiting_and_running_goroutines)
 {
         int     ends[2];
         int64_t id = sched_go(wait_in_park, NULL);

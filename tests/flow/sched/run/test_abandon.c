@@ -43,7 +43,7 @@ static void main_busy(void *arg)
         CHECK_EQ(weft_check(), 0);
 }
 
-/* A whole run after one that has left threads behind. */
+/* A whole run after a run that abandoned threads. */
 static void run_again(void)
 {
         uint32_t before = w_load_acq(&n_ran);
@@ -75,13 +75,13 @@ static void read_one(void *arg)
         char c = 0;
 
         (void)arg;
-        test_storm_spare();             /* who computes once it is left behind may be held there */
+        test_storm_spare();             /* an abandoned thread that computes may be stopped */
         w_add_acqrel(&n_there, 1);
         CHECK_EQ(test_read(ends[0], &c, 1), 1);
         w_add_acqrel(&n_there, 1);
 }
 
-/* What comes after the read is not weft's to prevent; the call of weft's is. */
+/* The code after the read may run; the weft call must not return. */
 static void read_for_ever(void *arg)
 {
         read_one(arg);
@@ -101,8 +101,8 @@ static void main_leaves_readers(void *n)
 
 static void leave_readers(void *n)
 {
-        /* Else who comes back from the kernel may be held there, before it says so: its timer rings
-         * as soon as a clock tick finds it outside libc. */
+        /* Otherwise a thread that returns from the kernel may be stopped before it reports: its
+         * timer expires as soon as a clock tick finds it in code other than libc. */
         weft_config cfg = { .shutdown_ms = 30, .preempt = WEFT_PREEMPT_BLOCKED };
         uint32_t    each = (uint32_t)*(int *)n;
 
@@ -123,12 +123,12 @@ static void leave_readers_who(void (*fn)(void), int n)
         run_child(leave_readers, &n);
 }
 
-TEST(a_thread_in_the_kernel_is_left_behind)
+TEST(a_thread_in_the_kernel_is_abandoned)
 {
         leave_readers_who(weft_yield, 1);
 }
 
-TEST(several_are_left_behind)
+TEST(several_threads_are_abandoned)
 {
         leave_readers_who(weft_yield, N_LEFT);
 }
@@ -142,7 +142,7 @@ static void leave_readers_that_are(void (*fn)(void *))
 }
 
 /* Into weft, which would recycle what is gone. */
-TEST(who_was_left_behind_may_return_from_its_function)
+TEST(an_abandoned_thread_may_return_from_its_function)
 {
         leave_readers_that_are(read_one);
 }
@@ -152,11 +152,11 @@ static void read_once(void *arg)
         weft_once once = WEFT_ONCE_INIT;
 
         weft_once_do(&once, read_one, arg);
-        dprintf(2, "a once of one that was left behind came back\n");
+        dprintf(2, "a once of an abandoned thread returned\n");
         _exit(3);
 }
 
-TEST(who_was_left_behind_may_return_from_a_once)
+TEST(an_abandoned_thread_may_return_from_a_once)
 {
         leave_readers_that_are(read_once);
 }
@@ -173,7 +173,7 @@ static void do_once(void)
         weft_once_do(&once, do_nothing, NULL);
 }
 
-TEST(who_was_left_behind_begins_no_once)
+TEST(an_abandoned_thread_begins_no_once)
 {
         leave_readers_who(do_once, N_LEFT);
 }
@@ -184,7 +184,7 @@ static void begin_a_run(void)
 }
 
 /* Between the runs of the others as well. */
-TEST(who_was_left_behind_begins_no_run)
+TEST(an_abandoned_thread_begins_no_run)
 {
         leave_readers_who(begin_a_run, N_LEFT);
 }
@@ -194,7 +194,7 @@ static void end_thread(void)
         pthread_exit(NULL);
 }
 
-TEST(who_was_left_behind_may_end)
+TEST(an_abandoned_thread_may_end)
 {
 #if defined(W_TSAN)
         test_skip("it refuses that a thread ends on a fiber");
@@ -220,7 +220,7 @@ static void main_leaves_hogs(void *arg)
         await_n(&n_there, 2);
 }
 
-/* Both sleep, for a while; who only waits for a CPU is ready. */
+/* Both sleep, for a while; a thread that only waits for a CPU is ready. */
 static bool stands_still(void)
 {
         uint64_t before = w_load_acq(&progress);
@@ -299,7 +299,7 @@ static void leave_one_to_signals(void *n)
 }
 
 /* Else what the signal came for would never be done. */
-TEST(who_was_left_behind_comes_to_the_end_of_a_handler)
+TEST(an_abandoned_thread_comes_to_the_end_of_a_handler)
 {
         int n = 1;
 

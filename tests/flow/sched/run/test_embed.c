@@ -83,7 +83,7 @@ TEST(the_caller_stays_a_thread_of_the_program)
         background_stop();
 }
 
-/* ---- Goroutine 1 is nobody special ----------------------------------------------------------- */
+/* ---- Goroutine 1 is not special -------------------------------------------------------------- */
 
 static void say_id(void *arg)
 {
@@ -113,7 +113,7 @@ TEST(the_end_of_the_first_goroutine_ends_nothing)
         }
 }
 
-/* ---- Who may stop ---------------------------------------------------------------------------- */
+/* ---- Threads that may stop ------------------------------------------------------------------- */
 
 static void stop_from_inside(void *arg)
 {
@@ -154,7 +154,7 @@ TEST(stop_does_not_stop_weft_run)
         CHECK_EQ(w_load_acq(&background_n_ran), 1);
 }
 
-TEST(of_many_who_stop_one_does)
+TEST(of_many_concurrent_stops_one_succeeds)
 {
         enum { N = 4 };
 
@@ -318,7 +318,7 @@ static void all_asleep(void *arg)
         background_stop();
 }
 
-TEST(that_all_are_asleep_is_nobodys_business)
+TEST(a_background_run_reports_no_deadlock)
 {
         char err[16384];
         int  status = test_run_child(all_asleep, NULL, err, sizeof(err));

@@ -299,7 +299,7 @@ static void looking(void)
         weft_dump(fileno(file));
         CHECK(pread(fileno(file), text, sizeof(text) - 1, 0) > 0);
         CHECK_MSG(strstr(text, "\"shown\" [park"), "%s", text);
-        CHECK_MSG(!strstr(text, "[running]"), "the one that wrote it is shown: %s", text);
+        CHECK_MSG(!strstr(text, "[running]"), "the goroutine that wrote it is shown: %s", text);
         fclose(file);
         CHECK_EQ(weft_unpark(id), 0);
         CHECK_EQ(weft_join(id), 0);

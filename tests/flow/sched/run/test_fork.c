@@ -260,7 +260,7 @@ TEST(children_inherit_an_honest_mask_while_signals_arrive)
         sigemptyset(&usr2);
         sigaddset(&usr2, SIGUSR2);
         signal(SIGHUP, SIG_IGN);
-        signal(SIGUSR1, SIG_IGN);       /* one that is late finds no handler any more */
+        signal(SIGUSR1, SIG_IGN);       /* a late signal finds no handler any more */
         CHECK_EQ(sigprocmask(SIG_SETMASK, &usr2, NULL), 0);
         sched_run(main_inherits, NULL);
 }

@@ -88,7 +88,7 @@ static void short_sleep(struct worker *w)
         struct timespec t = { .tv_nsec = 50000 };
 
         weft_block_begin();
-        if (nanosleep(&t, NULL) == 0)   /* one that begins in the very moment may be hit */
+        if (nanosleep(&t, NULL) == 0)   /* a sleep that begins at that very moment may be hit */
                 w_add_acqrel(&n_slept, 1);
         count(w);
         weft_block_end();
@@ -110,7 +110,7 @@ static void work(void *arg)
         w_store_rel(&w->g, NULL);
 }
 
-/* Who stands does not count. Nothing in here takes a lock that somebody could hold. */
+/* A frozen thread does not count. Nothing in here takes a lock that a frozen thread could hold. */
 static void watch(const struct freeze *f)
 {
         uint64_t before[N_WORKERS];

@@ -219,7 +219,7 @@ static void warm_up(void)
 
 static struct ground ground;
 
-/* As on a kernel that does not know the light kind; else nobody would ask for the heavy one. */
+/* As on a kernel that does not know the light kind; otherwise the heavy kind would not be used. */
 static void forbid_light_guards(void)
 {
         w_inject_once(W_CALL_MADVISE, 2, EINVAL);

@@ -144,7 +144,7 @@ enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]), N_STUCK = 2, N_HOLD = 2 };
 
 static bool in_region;
 
-/* Runs on the stack of whoever calls exit, and may use weft there. */
+/* Runs on the stack of the thread that calls exit, and may use weft there. */
 static void at_end(void)
 {
         if (!in_region) {

@@ -1,5 +1,5 @@
-/* tests/flow/sched/run/test_procs_follow.c - the number of Ps follows the machine, unless somebody
- * has said one.
+/* tests/flow/sched/run/test_procs_follow.c - the number of Ps follows the machine, unless the
+ * program has set one.
  *
  * The monitor looks once a second, so each test waits for that once.
  *

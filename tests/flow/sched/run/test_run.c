@@ -223,7 +223,7 @@ TEST(exit_of_main_races_with_the_last_one)
         CHECK_EQ(w_load_acq(&n_ran), n);
 }
 
-/* Each spawns its successor and ends; whoever counts between must not take it for the end. */
+/* Each spawns its successor and ends; a count in between must not take that for the end. */
 static void relay(void *arg)
 {
         w_atomic_u32 *left = arg;

@@ -184,7 +184,7 @@ static void run_world(void *by_thread)
 TEST(a_goroutine_stops_the_world_beside_regions)  { run_world(NULL); }
 TEST(a_thread_stops_the_world_beside_regions)     { run_world(&is_over); }
 
-/* ---- Who computes has its P back ------------------------------------------------------------- */
+/* ---- A computing goroutine gets its P back --------------------------------------------------- */
 
 enum { N_SPINNING = 2, N_BACK_ROUNDS = 50 };
 
@@ -258,7 +258,7 @@ static void main_spins(void *arg)
 }
 
 /* After Go's TestTraceSTW: a stop leaves nearly everybody where it was. */
-TEST(who_computes_has_its_p_back_after_a_stop)
+TEST(a_computing_goroutine_gets_its_p_back_after_a_stop)
 {
         weft_config cfg = { .procs = 4, .shutdown_ms = 300000 };
 
@@ -284,7 +284,7 @@ static void nothing(void *arg)
         (void)arg;
 }
 
-GO_TEST(who_stops_on_and_on_keeps_nobody_from_running)
+GO_TEST(stop_after_stop_keeps_no_goroutine_from_running)
 {
         w_store_rel(&is_over, 0);
         for (int i = 0; i < N_STOPPING; i++)
