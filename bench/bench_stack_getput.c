@@ -1,14 +1,14 @@
-/* bench/bench_stack_getput.c - what a stack costs from the cache: bind and unbind, one thread.
+/* bench/bench_stack_getput.c - the cost of bind and unbind with a stack cache, one thread.
  *
  * Prints one JSON line per shape with the median, least and greatest ns per pair over the
  * repetitions:
  *
  *   bind             bind + unbind of one default stack, always the same slot
- *   bind_depth24     24 binds, then 24 unbinds: the whole cache is walked
+ *   bind_depth24     24 binds, then 24 unbinds: uses most of the cache
  *   reserve_bind     reserve + bind + unbind + unreserve, as a spawn and an exit do
- *   central          bind + unbind without a cache: the pool's lock twice
+ *   central          bind + unbind without a cache: takes the pool's lock twice
  *
- * Not measured: page faults, guards (settled in the warm-up), contention, touching the stack.
+ * Not measured: page faults, guards (made in the warm-up), contention, touching the stack.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,15 +1,15 @@
-/* bench/bench_switch.c - what one switch between two stacks costs.
+/* bench/bench_switch.c - the cost of one switch between two stacks.
  *
  *   bare       w_context_switch, inline in a loop
- *   fiber      w_fiber_switch_inline: the same with the look at the floating-point control word
+ *   fiber      w_fiber_switch_inline: the same, and reads the floating-point control word
  *   fiber_call w_fiber_switch: the same behind a call
  *   ret        the usual routine: called, pushes the callee-saved registers, returns on the other
  *              stack
- *   minimal    hand-written, inline, stack pointer and program counter only: the floor
+ *   minimal    hand-written, inline, stack pointer and program counter only: the lower bound
  *
- * The cases take turns within each repetition, so that a slow moment hits all of them. Two stacks
- * that fit in the nearest cache are measured, on one thread: not what cold stacks or scheduling
- * add. One line of JSON per case; ret and minimal exist on x86-64 only.
+ * The cases take turns within each repetition, so that a slow moment affects all of them. The two
+ * stacks fit in the nearest cache, and there is one thread: the figures do not include the cost of
+ * cold stacks or of scheduling. One line of JSON per case; ret and minimal exist on x86-64 only.
  *
  * SPDX-License-Identifier: MIT
  */

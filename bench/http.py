@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares examples/httpd with Go's net/http and nginx under wrk, in interleaved runs.
 
-Each server has one CPU (and one P) and says hello; wrk has the others. Medians of requests per
-second, the server's CPU time per request, and wrk's 99th of 100 of the round trips. What is missing
-is said to be missing.
+Each server has one CPU (and one P) and answers hello; wrk has the other CPUs. Reports the medians
+of requests per second, of the server's CPU time per request, and of wrk's 99th percentile of the
+round trips. Reports a server that is missing.
 """
 import argparse
 import os

@@ -1,7 +1,7 @@
-"""The programs that run.py compares: building them, finding them, running one of them once.
+"""The programs that run.py compares: builds them, finds them, runs one of them once.
 
 A program takes a workload's name, -procs and -n, and prints one line of JSON; -list names its
-workloads. What is missing is said to be missing; it never becomes a result.
+workloads. A missing program is reported as missing and never becomes a result.
 """
 import json
 import math
@@ -12,17 +12,17 @@ import signal
 import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Variables that would change what is measured behind the harness's back.
+# Environment variables that would change what is measured.
 TUNING = ("WEFT_", "GOMAXPROCS", "GOGC", "GODEBUG", "GOMEMLIMIT")
 BUILD_SECONDS = 600
 
 
 class Missing(Exception):
-    """This program cannot be had here; the text says why."""
+    """This program is not available here; the text says why."""
 
 
 class Broken(Exception):
-    """This program should be there and is not right; the text says why."""
+    """This program should work and does not; the text says why."""
 
 
 class Program:
@@ -43,7 +43,7 @@ def environment():
 
 
 def call(command, seconds, **kwargs):
-    """Runs a command in its own process group, which does not outlive the given time."""
+    """Runs a command in its own process group, which is killed after the given time."""
     try:
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                  stdin=subprocess.DEVNULL, start_new_session=True, **kwargs)
@@ -97,12 +97,13 @@ def build_go(build):
 
 
 BUILDERS = {"weft": build_weft, "go": build_go, "epoll": build_epoll}
-# As little as a program can do, in some rows; no peer that lacks the others.
+# Programs that show the least possible cost. They have only some rows; the other rows are not
+# reported as missing.
 FLOORS = {"epoll"}
 
 
 def checked(text, workload, procs, n):
-    """The JSON of a run, once it is known to be an answer to what was asked."""
+    """The JSON of a run, checked: it must be the answer to this workload, procs and n."""
     try:
         answer = json.loads(text)
         asked = {"workload": workload, "procs": procs, "n": n}
@@ -120,7 +121,7 @@ def checked(text, workload, procs, n):
 
 
 def run(program, workload, procs, n, pin, seconds):
-    """One run; pin is the CPU it is held to, or None."""
+    """One run; pin is the CPU that the program must use, or None."""
     command = ["taskset", "-c", str(pin)] if pin is not None else []
     command += [program.path, workload, "-procs", str(procs), "-n", str(n)]
     done = call(command, seconds, env=environment())

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares weft with Go, workload by workload, in interleaved runs; echo with a bare loop too.
 
-Within each row and number of Ps the programs take turns, run by run, and another one begins each
-round, so that a slow moment of the machine hits all of them. Runs with one P are held to one CPU.
+Within each row and number of Ps the programs take turns, run by run, and another program begins
+each round, so that a slow moment of the machine affects all of them. Runs with one P use one CPU.
 Ratios are medians against Go's median of the same turns. bench/stats.py has the rule for "ahead",
 "behind" and "within noise". Exit status: 0, 1 if something failed or weft is missing, 2 for bad
 arguments.
@@ -196,7 +196,7 @@ def run_once(program, cell, row, procs, n, options):
 
 
 def measure(row, procs, n, there, options):
-    """All repetitions of one row; a program that fails is not asked again in this row."""
+    """All repetitions of one row; a program that fails is not run again in this row."""
     cells = {name: Cell(p.pick(row)) for name, p in there.items()
              if p.pick(row) or name not in programs.FLOORS}
     order = list(cells)
@@ -214,7 +214,7 @@ def measure(row, procs, n, there, options):
 # ---- Reporting -----------------------------------------------------------------------------------
 
 def summary(row, cells, name, one_p):
-    """What the table and the JSON say of one cell."""
+    """What the table and the JSON report about one cell."""
     cell = cells[name]
     if cell.void():
         return {"fault": cell.fault, "skipped": cell.skipped, "runs": cell.runs}

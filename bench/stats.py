@@ -1,10 +1,10 @@
-"""Median, spread and the rule that decides whether a difference is one.
+"""Median, spread and the rule that decides whether a difference is real.
 
 The rule: one side is called ahead only if the exact two-sided Mann-Whitney test over all runs gives
-p < 0.01 and the medians differ by 5 % or more. At five runs a side that p needs every run of one
-side to beat every run of the other (p = 2/252); more runs allow some overlap. The 5 % is there
-because a difference can be steady and still mean nothing: where the linker put a loop is enough.
-Everything else is "within noise", whatever the medians say.
+p < 0.01 and the medians differ by 5 % or more. With five runs a side, such a p needs every run of
+one side to beat every run of the other (p = 2/252); more runs allow some overlap. The 5 % is there
+because a difference can be steady and still mean nothing: the place where the linker put a loop is
+enough. Everything else is "within noise", whatever the medians are.
 """
 import collections
 import math
@@ -22,7 +22,7 @@ def ranks_doubled(values):
 
 
 def mann_whitney_p(a, b):
-    """Exact two-sided p: the share of all ways to deal these ranks that are as uneven as this."""
+    """Exact two-sided p: the share of all divisions of these ranks that are at least as uneven."""
     ranks = ranks_doubled(list(a) + list(b))
     ways = [collections.Counter() for _ in range(len(a) + 1)]   # ways[k]: sum -> choices of k ranks
     ways[0][0] = 1
@@ -38,7 +38,7 @@ def mann_whitney_p(a, b):
 
 
 def ratio(values, reference):
-    """Median to median; None where the reference is zero."""
+    """The ratio of the medians; None if the median of the reference is zero."""
     below = statistics.median(reference)
     return statistics.median(values) / below if below else None
 

@@ -2,7 +2,7 @@
 # W_HOOKED turns every atomic access into a call to the engine (src/base/atomic_hooks.h).
 
 # weft_engine(NAME DEFINITIONS ... SOURCES ...) makes a static library NAME. The engine's own files
-# are built as the rest; the files in which a switch stands keep their flags.
+# are built like the others; the files that contain a switch keep their flags.
 function(weft_engine name)
   cmake_parse_arguments(arg "" "" "DEFINITIONS;SOURCES" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
@@ -20,14 +20,14 @@ file(GLOB sim_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/sim/*.c)
 weft_engine(weft_sim DEFINITIONS W_SIM W_RUNQ_CAP=8 W_PARENTS_CAP=4
   SOURCES ${weft_common_sources} ${sim_sources})
 
-# Four slots instead of 256: small enough to try everything, large enough to wrap. Of the scheduler
-# only what has scenarios; tests/explore/goroutines.c stands in for the rest.
+# Four slots instead of 256: small enough to try everything, large enough to wrap. Only the
+# parts of the scheduler that have scenarios; tests/explore/goroutines.c stands in for the rest.
 weft_read_manifest(small_parts explored-files.txt)
 file(GLOB explore_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/os/explore/*.c)
 weft_engine(weft_explore DEFINITIONS W_EXPLORE W_RUNQ_CAP=4 W_PARENTS_CAP=2
   SOURCES ${small_parts} ${explore_sources})
 
-# The target without_engines: all but what runs on them, for builds that leave that to others.
+# The target without_engines: everything except the engines and their tests.
 function(weft_add_without_engines)
   set(wanted "")
   foreach(dir ${PROJECT_SOURCE_DIR} ${ARGN})

@@ -9,7 +9,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weft DESTINATION ${CMAKE_INSTALL
 install(EXPORT weft NAMESPACE weft:: FILE weftTargets.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
-# Relative to itself, so that `cmake --install --prefix` may put it anywhere.
+# The paths are relative to the file, so that `cmake --install --prefix` may put it anywhere.
 file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" pc_to_prefix ${pc_to_prefix})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/weft.pc.in weft.pc @ONLY)

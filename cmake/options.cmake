@@ -1,4 +1,4 @@
-# What a build can be asked for. The presets in CMakePresets.json name the useful combinations.
+# The options of a build. The presets in CMakePresets.json name the useful combinations.
 
 set(WEFT_SANITIZE "" CACHE STRING "address (with undefined), thread, or empty")
 option(WEFT_DEBUG "assertions, lock checks, fault injection, stack high-water marks" OFF)
@@ -18,7 +18,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 find_package(Threads REQUIRED)
 
-# Flags of everything that is ours: library, tests, benches.
+# Flags of all code of this project: library, tests, benches.
 add_library(weft_flags INTERFACE)
 target_compile_options(weft_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wvla -Wundef

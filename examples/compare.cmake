@@ -1,4 +1,4 @@
-# Runs an example and compares what it says: cmake -DPROGRAM=... -DEXPECTED=FILE -P compare.cmake
+# Runs an example and compares its output: cmake -DPROGRAM=... -DEXPECTED=FILE -P compare.cmake
 separate_arguments(EMULATOR)
 execute_process(COMMAND ${EMULATOR} ${PROGRAM}
   RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE err TIMEOUT 50)

@@ -1,10 +1,10 @@
-/* echo.c - sends back what it gets, to as many as connect.
+/* echo.c - a server that sends back what it receives, on any number of connections.
  *
- *   echo [ADDRESS]     127.0.0.1:7000 unless given; SIGINT and SIGTERM end it
+ *   echo [ADDRESS]     127.0.0.1:7000 by default; SIGINT and SIGTERM end it
  */
 #include "server.h"
 
-/* Small, because there may be a hundred thousand of them. */
+/* Uses little stack, because there may be a hundred thousand connections. */
 static void serve(int fd, void *arg)
 {
         char    bytes[1024];

@@ -1,4 +1,4 @@
-/* hello.c - goroutines that greet, and one that waits for them. */
+/* hello.c - goroutines that greet, and a goroutine that waits for them. */
 #include <stdio.h>
 #include <weft.h>
 

@@ -18,7 +18,7 @@ struct file {
         int         error;
 };
 
-/* A regular file is read in a blocking region: the other goroutines go on. */
+/* A regular file is read in a blocking region: the other goroutines continue to run. */
 static int count(int fd, long *n_lines)
 {
         char    text[8192];
@@ -53,7 +53,7 @@ static void start_all(struct file *files, int n, char **names)
         }
 }
 
-/* In the order of the arguments. Returns the exit status. */
+/* Prints the results in the order of the arguments. Returns the exit status. */
 static int report_all(const struct file *files, int n)
 {
         int status = 0;

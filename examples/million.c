@@ -2,9 +2,9 @@
  *
  *   million [N]      N goroutines, 1,000,000 by default
  *
- * Goroutine i waits until goroutine i + 1 wakes it; the last one is woken by the first goroutine of
- * the program, and the wake runs down the whole chain. Prints what it cost; ends with 1 if a link
- * of the chain was missing.
+ * Goroutine i waits until goroutine i + 1 wakes it. The first goroutine of the program wakes the
+ * last goroutine of the chain, and each goroutine wakes the next, down to number 0. Prints the
+ * costs. The exit status is 1 if not all goroutines of the chain were woken.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include <weft.h>
 
 static long     n_goroutines = 1000000;
-static int64_t *ids;            /* of each link; the first goroutine stands in front */
-static long     n_woken;        /* only the one that is awake touches it */
+static int64_t *ids;            /* of the goroutines of the chain */
+static long     n_woken;        /* only the goroutine that was just woken touches it */
 
 static void link_of_chain(void *arg)
 {
@@ -59,7 +59,7 @@ static void spawn_all(void)
         }
 }
 
-/* A yield lets one go as far as its park; when all wait, there is nobody left to yield to. */
+/* A yield lets a goroutine run until it parks. Yields until all goroutines have parked. */
 static void let_all_park(void)
 {
         weft_stats_t st = { .size = sizeof(st) };

@@ -1,11 +1,13 @@
-/* pipeline.c - numbers flow through goroutines that are joined by channels.
+/* pipeline.c - numbers flow through goroutines that are connected by channels.
  *
- * One goroutine counts, three square what it sends, and the first one adds up what comes out:
+ * One goroutine counts, three goroutines square its numbers, and the first goroutine of the program
+ * adds up the squares:
  *
  *   count --numbers--> square (three of them) --squares--> start
  *
- * Whoever sends on a channel closes it when no more comes; "closed and empty" (-EPIPE) is how the
- * next stage knows that it is done. Three share a channel, so the last of them closes it.
+ * The sender closes a channel after the last element. The next stage then finds the channel closed
+ * and empty (-EPIPE) and ends. Three goroutines send on `squares`, so a further goroutine waits for
+ * all three and closes it.
  */
 #include <stdio.h>
 #include <weft.h>
@@ -56,14 +58,14 @@ static void start(void *result)
         int64_t counter = weft_go(count, &st);
         for (int i = 0; i < SQUARERS; i++)
                 if (weft_go(square, &st) < 0)
-                        weft_wg_done(&st.squarers);     /* the others do its share */
+                        weft_wg_done(&st.squarers);     /* the other squarers do its work */
         int64_t closer = weft_go(close_squares, &st);
 
         while (weft_recv(st.squares, &value) == 0) {
                 n++;
                 sum += value;
         }
-        weft_join(counter);             /* whoever closes a channel may still be at it */
+        weft_join(counter);             /* it may still be in weft_chan_close; so may the closer */
         weft_join(closer);
         printf("%lld squares came through, their sum is %lld\n", n, sum);
         weft_chan_unref(st.numbers);

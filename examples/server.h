@@ -1,8 +1,9 @@
-/* server.h - what the servers among the examples share: a listener, a goroutine for each
- * connection, and an end on SIGINT and SIGTERM.
+/* server.h - shared by the example servers: a listener, a goroutine for each connection, and an end
+ * on SIGINT and SIGTERM.
  *
- * All connections are children of one scope. The signal cancels it: whatever waits in one of them
- * returns -ECANCELED, and the scope's close returns once the last has ended.
+ * The goroutines of all connections are children of one scope. The signal cancels the scope: every
+ * call that waits in one of these goroutines returns -ECANCELED. weft_scope_close returns once the
+ * last of them has ended.
  */
 #ifndef SERVER_H
 #define SERVER_H
@@ -19,18 +20,18 @@
 
 struct server {
         const char *program, *address;
-        void      (*serve)(int fd, void *arg);  /* one connection; closes it */
+        void      (*serve)(int fd, void *arg);  /* serves one connection, then closes fd */
         void       *arg;
-        unsigned    n_connections;              /* at once; others wait to be accepted */
-        int         status;                     /* for main to return */
+        unsigned    n_connections;              /* at most; further connections wait for accept */
+        int         status;                     /* the exit status */
 
         int         listener;
         weft_scope  scope;
-        weft_sem    room;                       /* for so many connections more */
+        weft_sem    room;                       /* one permit for each further connection */
 };
 
-/* For those whose only argument is an address. Who asks for help gets it; who asks for something
- * else is told what there is. */
+/* For servers with one argument, the address. --help prints the usage to stdout. Any other option,
+ * or a second argument, prints the usage to stderr and fails. */
 static inline void server_arguments(struct server *s, int argc, char **argv, const char *usage)
 {
         bool asks = argc == 2 && strcmp(argv[1], "--help") == 0;
@@ -71,7 +72,8 @@ static inline bool server_begin(struct server *s, int fd)
         return false;
 }
 
-/* Until it is cancelled. Where there is no memory for a connection, that one is dropped. */
+/* Accepts connections until it is cancelled. If there is no memory for a connection, the connection
+ * is closed. */
 static inline int server_accept(void *arg)
 {
         struct server *s = arg;
@@ -128,7 +130,7 @@ static inline void server_first(void *arg)
         weft_chan_unref(signals);
 }
 
-/* What main returns. */
+/* Returns the exit status. */
 static inline int server_run(struct server *s)
 {
         s->status = 1;

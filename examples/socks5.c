@@ -1,9 +1,9 @@
 /* socks5.c - a SOCKS5 proxy (RFC 1928): CONNECT to names, IPv4 and IPv6, without a password.
  *
- *   socks5 [ADDRESS]   127.0.0.1:1080 unless given; SIGINT and SIGTERM end it
+ *   socks5 [ADDRESS]   127.0.0.1:1080 by default; SIGINT and SIGTERM end it
  *
- * Each direction of a connection is a goroutine; when one direction ends, the other side is told,
- * and what is still on its way in the other direction arrives.
+ * Each direction of a connection has its own goroutine. When one direction ends, the proxy shuts
+ * down that direction on the other side. The other direction continues.
  */
 #include "server.h"
 
@@ -32,7 +32,7 @@ static bool put(int fd, const void *bytes, size_t n)
         return weft_write_all(fd, bytes, n) == (ssize_t)n;
 }
 
-/* The peer lists the ways in which it can say who it is; "not at all" has to be among them. */
+/* The peer lists the authentication methods that it supports. "No password" must be in the list. */
 static bool greet(int fd)
 {
         uint8_t head[2], methods[255];
@@ -58,7 +58,8 @@ static bool refuse(int fd, enum reply why)
         return false;
 }
 
-/* "host:port" as weft_dial takes it. False: the peer has gone, or asks for what is not there. */
+/* Reads an address and formats it as "host:port" for weft_dial. False: the peer has closed the
+ * connection, or the kind or the name of the address is not supported. */
 static bool get_address(int fd, int kind, char *text, size_t size)
 {
         uint8_t bytes[256] = { 0 }, n = 0, port[2];
@@ -97,7 +98,7 @@ static enum reply reply_for(int error)
         }
 }
 
-/* The connection that the peer asks for, or -1. */
+/* The connection that the peer asks for, or a negative number. */
 static int dial_for(int fd)
 {
         uint8_t head[4];
@@ -128,7 +129,8 @@ struct way {
         int from, to;
 };
 
-/* A broken way ends the other one too; one that has only come to its end does not. */
+/* Copies one direction until its end. An error ends the other direction too; end of file does
+ * not. */
 static int relay(void *arg)
 {
         struct way way = *(struct way *)arg;
@@ -160,7 +162,7 @@ static void serve(int fd, void *arg)
         int        to = weft_scope_open(&hurry, WEFT_SEC(20));
 
         (void)arg;
-        if (to == 0) {                  /* for all that comes before the first byte */
+        if (to == 0) {                  /* the deadline of everything before the relay */
                 to = dial_for(fd);
                 weft_scope_close(&hurry);
         }

@@ -1,8 +1,8 @@
 /* timeout.c - a deadline around a producer that is too slow.
  *
- * The producer is a child of the scope, so the deadline ends its wait as well as that of the
- * consumer, and weft_scope_close returns only when it has ended: nothing is left behind that still
- * runs, and what the producer had in hand it can put away.
+ * The producer is a child of the scope, so the deadline ends the waits of both the producer and the
+ * consumer. weft_scope_close returns only when the producer has ended: no goroutine is left
+ * running, and the producer can release its resources.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { QUICK = 3 };
 
-/* The first few come at once, the next would take an hour. */
+/* Sends the first elements at once; the next would take an hour. */
 static int produce(void *arg)
 {
         weft_chan *items = arg;

@@ -1,4 +1,4 @@
-/* where.h - says where a server listens, also if the system chose the port. */
+/* where.h - prints the address on which a server listens, also if the system chose the port. */
 #ifndef WHERE_H
 #define WHERE_H
 

@@ -1,4 +1,4 @@
-"""Which function of src/ stands in which file, and which file uses it; for check-layers."""
+"""Which file of src/ defines which function, and which file uses it; for check-layers."""
 import re
 
 import source
@@ -9,7 +9,7 @@ NAME = re.compile(r"\b(?:w|weft)_\w+\b")
 
 
 def room_of(path, top):
-    """sched/queue, net ...: the folder below src/. The machines of os/ and of arch/ are one each."""
+    """The folder below src/: sched/queue, net, ... os/ is one room, and arch/ is one room."""
     parts = path.relative_to(top / "src").parts[:-1]
     return parts[0] if parts[:1] in (("os",), ("arch",)) else "/".join(parts[:2])
 
@@ -33,6 +33,6 @@ def read(top):
 
 
 def is_use(code, match):
-    """No declaration: those begin at the left margin."""
+    """True if this is no declaration: a declaration begins at the left margin."""
     line = code.rfind("\n", 0, match.start()) + 1
     return code[line] in " \t"

@@ -1,12 +1,14 @@
 """tools/disassembly.py: reads objdump's listing and follows thread-derived values through it.
 
-Thread-derived are: what is read relative to %fs (but for the stack protector's word at 0x28) or
-from tpidr_el0, and what __errno_location, __tls_get_addr, pthread_self and the TLS descriptors
-return; then copies of it and addresses computed from it. A value read through the address of a
-thread-local variable counts too (level 1); one read through that in turn does not.
+These values are thread-derived:
+ - what is read relative to %fs (except the stack protector's word at 0x28) or from tpidr_el0;
+ - what __errno_location, __tls_get_addr, pthread_self and the TLS descriptors return;
+ - copies of these values, and addresses computed from them;
+ - a value that is read through the address of a thread-local variable (level 1). A value that is
+   read through such a value in turn does not count.
 
-A register that is read after a switch and was not written since holds what the other side left
-there; such reads are found as well (level 0).
+A register that is read after a switch, and was not written since, has the value that the other side
+of the switch left there. Such reads are found as well (level 0).
 """
 import collections
 import re
@@ -14,7 +16,8 @@ import subprocess
 
 THREAD_CALLS = re.compile(r"__errno_location|__tls_get_addr|pthread_self|TLSDESC_CALL")
 ELF_AARCH64 = bytes([183, 0])
-# Level of a fact: the thread pointer and what it leads to; what lies there; left by a switch.
+# Level of a fact: the thread pointer and addresses computed from it; a value read through such an
+# address; what a switch left in a register.
 ADDRESS, VALUE, LEFT = 2, 1, 0
 
 # level, the instruction it comes from, whether a switch lies between
@@ -53,7 +56,7 @@ class State:
         return State(self.facts, self.sp, self.fp, self.away)
 
     def merge(self, other):
-        """Takes over what `other` knows; True if that was news."""
+        """Adds the facts of `other`; True if one of them was new."""
         news = False
         for place, fact in other.facts.items():
             mine = self.facts.get(place)
@@ -79,7 +82,7 @@ def through(fact):
 
 
 class Machine:
-    """What the walk must know of an instruction set; subclasses fill it in."""
+    """What the walk must know about an instruction set; subclasses define it."""
 
     def is_thread_call(self, ins):
         return bool(THREAD_CALLS.search(ins.text + ins.relocation))
@@ -91,7 +94,7 @@ class Machine:
             state.facts[self.result] = Fact(ADDRESS, str(ins), False)
 
     def after_switch(self, ins, state):
-        """Back on this stack: sp and fp are as before, all else is what lay in memory."""
+        """Back on this stack: sp, fp and the stack slots are as before, other registers are not."""
         state.away = False
         kept = {p: f._replace(crossed=True) for p, f in state.facts.items()
                 if isinstance(p, tuple) or p == self.frame_pointer}
@@ -102,11 +105,11 @@ class Machine:
 def complaint(ins, fact):
     if fact.level == LEFT:
         return f"{ins}: reads a register that was not written since the switch {fact.origin}"
-    return f"{ins}: reads what {fact.origin} got from the thread before the switch"
+    return f"{ins}: reads a value that {fact.origin} got from the thread before the switch"
 
 
 def stale_uses(function, machine):
-    """Complaints: where something thread-derived from before a switch is read after it."""
+    """Complaints: reads after a switch of thread-derived values from before the switch."""
     index = {ins.address: i for i, ins in enumerate(function.code)}
     states, complaints, work = {0: State()}, {}, [0]
     while work:

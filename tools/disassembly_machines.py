@@ -1,4 +1,4 @@
-"""tools/disassembly_machines.py: the two instruction sets, as far as tools/disassembly.py asks."""
+"""tools/disassembly_machines.py: the two instruction sets, for tools/disassembly.py."""
 import re
 
 from disassembly import ADDRESS, VALUE, Fact, Machine, strongest, through
@@ -42,7 +42,7 @@ class X86(Machine):
         return None if base is None else ("slot", base + mem[1])
 
     def fact(self, operand, ins, state):
-        """What is known of the value of this source operand."""
+        """What is known about the value of this source operand."""
         mem = self.memory(operand)
         if mem is None:
             return state.facts.get(self.register(operand))
@@ -144,7 +144,8 @@ class X86(Machine):
         return ins.name.startswith(("ret", "repz"))
 
     def ends(self, ins):
-        """Nothing follows: the jump of the switch does go on, when somebody comes back."""
+        """True if no instruction follows. After the jump of a switch the next instruction follows,
+        when another context switches back."""
         return self.is_return(ins) or ins.name == "ud2" or \
             ins.name.startswith("jmp") and "*" not in ins.text
 

@@ -1,4 +1,4 @@
-"""The lists of files in src/*.txt; cmake/manifest.cmake reads the same."""
+"""The lists of files in src/*.txt; cmake/manifest.cmake reads the same lists."""
 
 
 def lines(path):
@@ -9,13 +9,13 @@ def lines(path):
 
 
 def missing(path):
-    """(line number, what it names) of each line that names no file."""
+    """(line number, text) of each line that matches no file."""
     return [(number, line) for number, line in lines(path)
             if not any(path.parent.glob(line.removeprefix("!")))]
 
 
 def files(path):
-    """The files that it lists, in its order."""
+    """The files that the list names, in its order."""
     found = {}
     for _, line in lines(path):
         for file in sorted(path.parent.glob(line.removeprefix("!"))):

@@ -123,7 +123,7 @@ def read_file(top, path):
 
 
 def read(top):
-    """(all mutants, the complaints about them); what is complained about is left out."""
+    """(all well-formed mutants, the complaints about the others)."""
     mutants, bad, names = [], [], {}
     for path in sorted((top / "tests/mutants").rglob("*.mut")):
         source = pathlib.Path("src") / path.relative_to(top / "tests/mutants").with_suffix("")

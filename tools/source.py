@@ -8,7 +8,7 @@ COMMENT_OR_STRING = re.compile(
 
 
 def root():
-    """The tree to check: the first argument, else the one this script stands in."""
+    """The tree to check: the first argument, else the tree that contains this script."""
     if len(sys.argv) > 1:
         return pathlib.Path(sys.argv[1])
     return pathlib.Path(__file__).resolve().parent.parent
@@ -26,7 +26,8 @@ def _blank(text):
 
 
 def split(text):
-    """(code, comments): the text twice, same lines, each with the other part blanked."""
+    """(code, comments): two copies of the text with the same lines. Each has blanks in place of the
+    other part."""
     code, comments, at = [], [], 0
     for match in COMMENT_OR_STRING.finditer(text):
         code.append(text[at:match.start()])

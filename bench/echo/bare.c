@@ -1,5 +1,5 @@
-/* bench/echo/bare.c - epoll-bench: the echo rows on a bare event loop of one thread, which is as
- * little as a server can do. Its twins are weft-bench and go-bench.
+/* bench/echo/bare.c - epoll-bench: the echo rows on a bare event loop of one thread, the least that
+ * a server can do. weft-bench and go-bench are the same for weft and Go.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -60,7 +60,8 @@ static void accept_one(int epoll, int listener)
                 fail("epoll_ctl");
 }
 
-/* A message that does not go out at once would need a queue; 64 bytes on loopback always do. */
+/* A message that cannot be written at once would need a queue. 64 bytes on loopback can always be
+ * written at once. */
 static void echo(int fd)
 {
         char    bytes[BYTES];

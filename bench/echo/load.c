@@ -1,11 +1,11 @@
-/* bench/echo/load.c - echo-load: many connections, each of which sends a message, waits for it to
- * come back, and sends the next.
+/* bench/echo/load.c - echo-load: many connections. Each sends a message, waits until it comes back,
+ * and sends the next.
  *
  *   echo-load PORT CONNECTIONS REQUESTS
  *
- * Plain C and epoll, on other CPUs than the one its parent is held to. Prints "ready" once every
- * connection has had its first message back, waits for a byte on standard input, and ends with one
- * line: requests per second, median and 99th of 100 of the round trips in us.
+ * Plain C and epoll. Runs on other CPUs than the CPU of its parent. Prints "ready" once every
+ * connection has received its first message, and waits for a byte on standard input. Its last line
+ * has requests per second, and median and 99th percentile of the round trips in us.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,7 +29,7 @@ enum { MESSAGE = 64, EVENTS = 512, BUCKETS = 64 * 16, MAX_CONNECTIONS = 50000 };
 
 struct connection {
         int     fd;
-        int     got;            /* bytes of the message that is on its way back */
+        int     got;            /* bytes of the present message that have come back */
         int64_t sent_at;
 };
 
@@ -94,7 +94,7 @@ static void send_message(struct connection *c)
                 fail("send");
 }
 
-/* True: all of it is back. */
+/* True: the whole message is back. */
 static bool receive(struct connection *c)
 {
         char    bytes[MESSAGE];

@@ -1,4 +1,4 @@
-/* bench/echo/measure.c - starting echo-load and reading what it says.
+/* bench/echo/measure.c - starts echo-load and reads its results.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -28,7 +28,7 @@ static _Noreturn void fail(const char *what)
         _Exit(1);
 }
 
-/* $ECHO_LOAD, or beside this program's directory. */
+/* $ECHO_LOAD, or the path where the build puts it, relative to this program. */
 static void find_load(char *path, size_t size)
 {
         char    self[PATH_MAX];
@@ -83,7 +83,7 @@ static double cpu_us(void)
                (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-/* Of this process: memory, and the tables of its pages. */
+/* The memory of this process, with its page tables. */
 static double memory_bytes(void)
 {
         FILE  *status = fopen("/proc/self/status", "r");

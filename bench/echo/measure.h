@@ -1,5 +1,5 @@
-/* bench/echo/measure.h - what a server does to be measured: starts echo-load, and looks at itself
- * when all are connected and at the end.
+/* bench/echo/measure.h - how a server is measured: it starts echo-load, and measures its own
+ * process when all clients are connected and at the end.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,14 +11,14 @@
 struct echo_figures {
         double requests_per_s, p50_us, p99_us;
         double cpu_us_per_request;      /* of this process, while it is under load */
-        double idle_cpu_ms;             /* of its CPU in a second in which none says anything */
-        double idle_bytes;              /* of its memory for each connection that waits */
+        double idle_cpu_ms;             /* of this process, in one second without messages */
+        double idle_bytes;              /* of memory of this process, for each idle connection */
 };
 
-/* Blocks its thread. The server listens on this port already. Ends the program if it fails. */
+/* Blocks its thread. The server must listen on this port already. Ends the program on failure. */
 struct echo_figures echo_measure(int port, int connections, int64_t requests);
 
-/* As many descriptors as there may be. */
+/* Raises the limit on descriptors to its maximum. */
 void echo_raise_limit(void);
 
 #endif

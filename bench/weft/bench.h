@@ -1,4 +1,4 @@
-/* bench/weft/bench.h - what main.c and the workloads share.
+/* bench/weft/bench.h - shared by main.c and the workloads.
  *
  * A workload runs inside goroutine 1, measures itself and fills a result; main.c prints it. The
  * programs use the public interface only: <weft.h> and plain C.
@@ -12,9 +12,9 @@
 
 /* How a parent waits for its children. */
 enum bench_wait {
-        BENCH_WAIT_DEFAULT,     /* the cheaper one of the workload */
+        BENCH_WAIT_DEFAULT,     /* the cheaper way for the workload */
         BENCH_WAIT_JOIN,        /* weft_join of each id */
-        BENCH_WAIT_PARK,        /* a count; the last one wakes the parent (latch.h) */
+        BENCH_WAIT_PARK,        /* a count; the last child wakes the parent (latch.h) */
 };
 
 struct bench_options {
@@ -27,7 +27,7 @@ enum { BENCH_MAX_EXTRAS = 8 };
 
 struct bench_result {
         double      value;      /* the row's figure, in its unit */
-        const char *wait;       /* how the parent waited, where there was a choice; else NULL */
+        const char *wait;       /* how the parent waited; NULL: there was no choice */
         int         n_extras;
         struct {
                 const char *name;
@@ -72,20 +72,20 @@ struct bench_memory bench_memory(void);
 double              bench_cpu_ms(void);
 int64_t             bench_now_ns(void);
 
-/* Of n times in ns, which it sorts. */
+/* Percentiles of n times in ns. */
 struct bench_spread {
         double p50, p99, max;
 };
 
 struct bench_spread bench_spread_us(int64_t *ns, int64_t n);
 
-/* Keeps one more figure for the JSON line. */
+/* Adds one more figure to the JSON line. */
 void bench_extra(struct bench_result *result, const char *name, double value);
 
-/* Says what failed and ends the program with 1; fine on any goroutine. */
+/* Prints what failed and ends the program with status 1. Context: any goroutine. */
 _Noreturn void bench_fail(const char *what, int64_t rc);
 
-/* The rc of a call that must not fail. */
+/* Returns rc, the result of a call that must not fail. */
 static inline int64_t bench_must(const char *what, int64_t rc)
 {
         if (rc < 0)

@@ -1,9 +1,10 @@
-/* bench/weft/block.c - blocking regions: what an empty one costs, and what they leave to others.
+/* bench/weft/block.c - blocking regions: the cost of an empty region, and what they cost a
+ * goroutine that computes.
  *
  * block: eight goroutines sleep in regions of 100 us, one after the other, while goroutine 1
- * computes and never calls weft. The figure is its work per second against the same alone, which is
- * measured before and after. Regions per second are kept beside it: a share that is good because
- * nobody else gets through is not.
+ * computes and never calls weft. The figure is its work per second, divided by its work per second
+ * alone, which is measured before and after. Regions per second are reported too: a good figure is
+ * worth nothing if the other goroutines make no progress.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,7 +30,7 @@ void bench_region(const struct bench_options *options, struct bench_result *resu
 
 /* ---- The one that computes ------------------------------------------------------------------- */
 
-static _Atomic uint64_t number; /* what is computed, so that it is */
+static _Atomic uint64_t number; /* the result, so that the compiler keeps the loop */
 
 /* Pieces of work per second. */
 static double compute(int64_t ns)

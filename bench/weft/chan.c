@@ -1,4 +1,4 @@
-/* bench/weft/chan.c - channels: a round trip, a pipe, a choice among several.
+/* bench/weft/chan.c - channels: a round trip, a pipe, a select.
  *
  * pingpong   two goroutines, two channels without buffers
  * pipe       a channel of capacity 128; one producer and one consumer, or four of each

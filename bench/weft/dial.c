@@ -1,6 +1,6 @@
-/* bench/weft/dial.c - connecting to a server in the same program while all CPUs are busy.
+/* bench/weft/dial.c - connects to a server in the same program while all CPUs are busy.
  *
- * As many other processes as there are CPUs compute meanwhile. The server accepts and closes.
+ * Meanwhile as many other processes as there are CPUs compute. The server accepts and closes.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,8 +1,8 @@
 /* bench/weft/echo.c - an echo server under load: one goroutine for each connection.
  *
- * The load comes from another process (bench/echo/load.c). The figures that are kept beside
- * requests per second: CPU time of the server per request, round trips, and the memory that a
- * connection takes once it has been used.
+ * The load comes from another process (bench/echo/load.c). The figures besides requests per second
+ * are CPU time of the server per request, round trips, and the memory of a connection that has been
+ * used.
  *
  * SPDX-License-Identifier: MIT
  */

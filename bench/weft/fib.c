@@ -1,8 +1,8 @@
 /* bench/weft/fib.c - fib, one goroutine per call, no cut-off.
  *
- * A call stands on its goroutine's stack and its children write their results there: it does not
- * end before they have. Two orders: the usual one, where a child waits in the queue, and child
- * first, where it runs at once.
+ * A call is on the stack of its goroutine, and its children write their results there: the call
+ * does not end before its children have ended. There are two orders: the usual order, in which a
+ * child waits in the queue, and child first, in which a child runs at once.
  *
  * SPDX-License-Identifier: MIT
  */

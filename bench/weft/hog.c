@@ -1,8 +1,9 @@
-/* bench/weft/hog.c - an endless loop that never calls weft, and those that want to go on.
+/* bench/weft/hog.c - an endless loop that never calls weft, beside goroutines that must run.
  *
- * 100 goroutines ping every millisecond, n times each. A ping is late by the time since it was due,
- * which is a matter of the clock alone: one that comes late does not put off the next, so a gap of
- * 20 ms is twenty late pings of each. They sleep when the loop begins, so it has the P.
+ * 100 goroutines ping every millisecond, n times each. The lateness of a ping is the time since it
+ * was due. A late ping does not delay the time at which the next ping is due, so a gap of 20 ms is
+ * twenty late pings of each goroutine. These goroutines sleep when the loop begins, so the loop has
+ * the P.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,8 +18,8 @@
 enum { PINGERS = 100, EVERY_NS = 1000000 };
 
 static weft_wg     group = WEFT_WG_INIT;
-static int64_t     pings;       /* of each */
-static _Atomic int over;        /* so that the program can end */
+static int64_t     pings;       /* of each goroutine */
+static _Atomic int over;        /* ends the loop, so that the program can end */
 
 static void hog(void *arg)
 {
@@ -27,7 +28,7 @@ static void hog(void *arg)
                 ;
 }
 
-/* late: where its pings are noted. */
+/* arg: where it stores the lateness of its pings. */
 static void pinger(void *arg)
 {
         int64_t *late = arg;
@@ -37,7 +38,7 @@ static void pinger(void *arg)
                 due += EVERY_NS;
                 int64_t left = due - bench_now_ns();
 
-                if (left > 0)           /* else weft would yield; Go does not */
+                if (left > 0)           /* else weft_sleep would yield; Go's Sleep does not */
                         bench_must("weft_sleep", weft_sleep(left));
                 late[i] = bench_now_ns() - due;
         }

@@ -1,9 +1,9 @@
 /* bench/weft/latch.h - a parent waits until the last of its children is done.
  *
- * The parent counts itself too. Whoever takes the count to zero is the last: a child then unparks
- * the parent, which is parked or about to be; the parent then need not wait at all. So there is
- * one unpark exactly if there is a park, and no token is left over for the next round. A child
- * that is not the last does not touch the latch after its count.
+ * The parent counts itself too. If a child takes the count to zero, it unparks the parent, which is
+ * parked or about to park. If the parent takes the count to zero, it does not wait at all. So there
+ * is one unpark exactly if there is a park, and no token is left over for the next round. A child
+ * that is not the last does not touch the latch after it has counted down.
  *
  * SPDX-License-Identifier: MIT
  */

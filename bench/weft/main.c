@@ -1,8 +1,8 @@
 /* bench/weft/main.c - weft-bench: runs one workload on weft and prints one line of JSON.
  *
- * Its twin for Go stands in bench/peers/go: the same names, parameters, work and units.
- * bench/run.py calls both in turn and compares them. Starting and stopping the runtime is not in
- * the figures.
+ * The same program for Go is in bench/peers/go: the same names, parameters, work and units.
+ * bench/run.py calls both in turn and compares them. The figures do not include starting and
+ * stopping the runtime.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +22,7 @@ enum { MAX_PROCS = 1024 };
 struct workload {
         const char *name, *unit;
         int64_t     n;                  /* default */
-        int64_t     min, max;           /* what -n may be */
+        int64_t     min, max;           /* the allowed range of -n */
         bench_fn   *run;
 };
 
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
         int         rc = weft_run_with(&config, run_job, &job);
 
         bench_must("weft_run_with", rc);
-        if (weft_threads_left() > 0)    /* it has said so */
+        if (weft_threads_left() > 0)    /* weft has reported it */
                 return 1;
         report(&job);
         if (fflush(stdout) != 0) {

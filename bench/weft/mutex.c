@@ -1,7 +1,7 @@
 /* bench/weft/mutex.c - goroutines that lock one mutex, add one, and unlock it.
  *
- * n operations in all, shared out among eight goroutines, or four: the second is the test for
- * churn, where more Ps should at least not make it slower.
+ * n operations in all, divided among eight or four goroutines. The row with four goroutines shows
+ * whether more Ps make it slower; they should not.
  *
  * SPDX-License-Identifier: MIT
  */

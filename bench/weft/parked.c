@@ -1,7 +1,7 @@
-/* bench/weft/parked.c - what n parked goroutines add to the process.
+/* bench/weft/parked.c - the memory that n parked goroutines add to the process.
  *
- * Each has run, so its stack is bound and touched. They are still parked when goroutine 1 returns,
- * and are dropped with the runtime.
+ * Each goroutine has run, so its stack is bound and touched. The goroutines are still parked when
+ * goroutine 1 returns, and are dropped at the end of the run.
  *
  * SPDX-License-Identifier: MIT
  */

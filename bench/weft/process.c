@@ -1,4 +1,5 @@
-/* bench/weft/process.c - what the kernel says about this process, the clock, and failing.
+/* bench/weft/process.c - memory and CPU time of this process, the clock, and the end after a
+ * failure.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,12 +1,12 @@
-/* bench/weft/resize.c - stopping the world: to change the number of Ps, and to look at everything.
+/* bench/weft/resize.c - stopping the world: to change the number of Ps, and to check everything.
  *
  * resize: the number of Ps goes from 1 to 4 and back while eight goroutines yield and compute. The
- * figure is the time that a change takes its caller; the 99th of 100 is kept beside it.
+ * figure is the time that a change takes its caller; the 99th percentile is reported too.
  *
  * stop: the world is stopped and started again beside goroutines that yield, compute without a call
- * and sleep in blocking regions. A thread of the program that only sleeps for 1 ms again and again
- * tells when the machine itself was late: rounds in a sleep that took 5 ms too long are not
- * counted, and how many those were is kept.
+ * and sleep in blocking regions. A thread of the program sleeps for 1 ms again and again, to notice
+ * when the machine itself was late. Rounds during a sleep that took 5 ms too long are not counted;
+ * their number is reported.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +24,7 @@ enum { WORKERS = 8, STEPS = 2000, MANY_PS = 4 };
 
 static weft_wg         group = WEFT_WG_INIT;
 static _Atomic int     enough;
-static _Atomic uint64_t number;         /* what is computed, so that it is */
+static _Atomic uint64_t number;         /* the result, so that the compiler keeps the loop */
 
 static void compute(int steps)
 {
@@ -82,7 +82,7 @@ static int64_t *times_for(int64_t n)
         return ns;
 }
 
-/* Frees the times. */
+/* Computes the percentiles and frees `ns`. */
 static struct bench_spread finish(int64_t *ns, int64_t n)
 {
         atomic_store(&enough, 1);
@@ -151,7 +151,7 @@ static int was_late(int64_t begin, int64_t end)
         return 0;
 }
 
-/* Those that count move to the front; how many. */
+/* Moves the rounds that count to the front. Returns how many there are. */
 static int64_t keep_those_that_count(int64_t *ns, const int64_t *begins, int64_t n)
 {
         int64_t kept = 0;

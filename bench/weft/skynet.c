@@ -1,7 +1,7 @@
 /* bench/weft/skynet.c - n leaves in a 10-ary tree of goroutines, sums passed up through channels.
  *
- * Each inner node makes one channel without a buffer for its ten children. skynet-child-first is
- * the same with every child run at once: depth first, so few stacks are alive at a time.
+ * Each inner node makes one channel without a buffer for its ten children. In skynet-child-first
+ * every child runs at once: the tree is walked depth first, so few stacks are in use at a time.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,7 +1,7 @@
-/* bench/weft/sleep.c - sleeping: how late one wakes when all is quiet, and what a crowd costs.
+/* bench/weft/sleep.c - sleeping: the lateness of a single sleep, and the cost of many.
  *
- * First single sleeps of 50 us and 1 ms on an idle runtime, for their lateness. Then n goroutines
- * each sleep ten times for 1 to 100 ms: the figure is the CPU time of that.
+ * First single sleeps of 50 us and 1 ms on an idle runtime, to measure how late they end. Then n
+ * goroutines each sleep ten times for 1 to 100 ms: the figure is the CPU time of these sleeps.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,7 +33,7 @@ static void lateness(int64_t ns, const char *p50, const char *p99, struct bench_
 
 static weft_wg group = WEFT_WG_INIT;
 
-/* The same numbers as in the twin. */
+/* The same numbers as in bench/peers/go. */
 static int64_t next_ms(uint64_t *state)
 {
         *state = *state * 6364136223846793005u + 1442695040888963407u;

@@ -1,4 +1,4 @@
-/* bench/weft/spread.c - the middle and the far end of many times that were measured.
+/* bench/weft/spread.c - median, 99th percentile and maximum of measured times.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,8 +1,8 @@
-/* bench/weft/wake.c - a thread that is not weft's wakes a goroutine while all else is idle.
+/* bench/weft/wake.c - a foreign thread wakes a goroutine while everything else is idle.
  *
- * Every millisecond; the figure is the time from just before the call that wakes to the first step
- * of the goroutine. The next one is not sent before the last one has come through: a slow wake is
- * one slow wake, and never hidden by its successor.
+ * It does this every millisecond. The figure is the time from just before the call that wakes to
+ * the first step of the goroutine. The next wake does not begin before the goroutine has run: a
+ * slow wake counts once and is not hidden by the next.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,8 +1,7 @@
 /* bench/weft/yield.c - two goroutines yield to each other.
  *
- * Goroutine 1 and a partner, half of n each. With more than one P they may run side by side; the
- * figure is then the cost of a yield that finds nobody, which is a different thing under the same
- * name.
+ * Goroutine 1 and a partner, half of n each. With more than one P they may run in parallel. The
+ * figure is then the cost of a yield that finds no other goroutine, which is not the same measure.
  *
  * SPDX-License-Identifier: MIT
  */

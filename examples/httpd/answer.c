@@ -1,4 +1,4 @@
-/* answer.c - the way out of a connection, and answers that are made here. */
+/* answer.c - the output of a connection, and answers that are not files. */
 #include "httpd.h"
 
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 
 /* ---- The way out ----------------------------------------------------------------------------- */
 
-/* A peer that takes nothing is given up, however long it may take to ask; one that takes a long
- * answer slowly is not. */
+/* The deadline is for each piece of OUT_SIZE bytes. It ends the connection to a peer that reads
+ * nothing, but a peer may read a long answer slowly. */
 void out_flush(struct out *out)
 {
         weft_scope scope;
@@ -84,7 +84,7 @@ static const char *reason(int status)
         }
 }
 
-/* Names of days and months, whatever the locale. */
+/* The names of days and months do not depend on the locale. */
 void out_date(struct out *out, const char *name, time_t at)
 {
         static const char days[][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
@@ -131,7 +131,7 @@ void answer_error_with(struct out *out, const struct request *r, int status, con
                 out_bytes(out, text, (size_t)n);
 }
 
-/* What was sent, in pieces if it came in pieces. */
+/* Sends back the body of the request; chunked if the request was chunked. */
 static void answer_echo(struct out *out, const struct request *r)
 {
         enum { PIECE = 4096 };

@@ -1,5 +1,5 @@
-/* conn.c - one connection. Requests that follow each other without waiting for an answer are
- * answered in their order, and what is to be said is written once nothing more has come. */
+/* conn.c - one connection. Pipelined requests are answered in order. The answers are gathered, and
+ * written when there is no further request to read. */
 #include "httpd.h"
 
 #include <errno.h>
@@ -12,14 +12,15 @@
 struct conn {
         int            fd;
         const struct options *options;
-        size_t         at, n;           /* bytes[at..n) came and are not used */
+        size_t         at, n;           /* bytes[at..n) were read and are not used yet */
         struct request request;
         struct out     out;
         char           bytes[IN_SIZE];
 };
 
-/* How many bytes have come; 0 at the end, or where nobody listens any more; -ETIMEDOUT if late.
- * What is to be said goes out before anybody waits for more. */
+/* Reads more bytes. Writes the gathered output first, because the peer may wait for it. Returns the
+ * number of bytes; 0 at the end of the connection or after a failed write; or an error such as
+ * -ETIMEDOUT. */
 static int read_some(struct conn *c)
 {
         out_flush(&c->out);
@@ -32,8 +33,8 @@ static int read_some(struct conn *c)
         return (int)n;
 }
 
-/* Feeds until done(request), or it is refused, or no more comes: false. First without any: what is
- * there may be all. */
+/* Feeds bytes to the request until done(request), or until the request is refused. False: the
+ * connection ended before. The first round uses the bytes that were read before. */
 static bool feed_until(struct conn *c, int64_t timeout, bool (*done)(const struct request *))
 {
         weft_scope scope;
@@ -64,7 +65,8 @@ static bool is_whole(const struct request *r)
         return r->is_whole;
 }
 
-/* The next request may take its time; once it has begun it may not. */
+/* Waits for the first byte of the next request, up to idle_ns. A request that has begun has other
+ * deadlines. */
 static bool await_request(struct conn *c)
 {
         weft_scope scope;
@@ -79,7 +81,7 @@ static bool await_request(struct conn *c)
         return n > 0;
 }
 
-/* Who asks before it sends a body is told to. */
+/* "Expect: 100-continue" asks whether the body is welcome: answers that it is. */
 static void encourage(struct conn *c)
 {
         const char *expect = c->request.fields[FIELD_EXPECT];
@@ -115,7 +117,8 @@ static bool answer_request(struct conn *c)
         return c->request.keep_alive && !c->out.error;
 }
 
-/* What is still on its way from the peer would otherwise make the kernel take back the answer. */
+/* Reads and drops what the peer still sends. If the socket were closed with unread data, the kernel
+ * would send a reset, and the peer could lose the answer. */
 static void linger(struct conn *c)
 {
         weft_scope scope;

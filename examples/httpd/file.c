@@ -1,6 +1,5 @@
-/* file.c - answers that are files. What can be asked of them (HEAD, one range, not if unchanged)
- * and what is said of them (ETag, Last-Modified) is as in nginx, with which the tests compare
- * it. */
+/* file.c - answers that are files. HEAD, a single range, conditional requests, ETag and
+ * Last-Modified work as in nginx; the tests compare the two. */
 #include "httpd.h"
 
 #include <errno.h>
@@ -22,7 +21,7 @@ struct file {
         char    path[TARGET_MAX * 2];
 };
 
-/* Bytes of it that are wanted. */
+/* The part of a file that the request asks for. */
 struct range {
         off_t from, n;
         bool  is_part;
@@ -30,8 +29,8 @@ struct range {
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* The name of a file may lie on a slow disk: the thread may wait, the others go on. Who asks for a
- * directory means the index in it. */
+/* The file may be on a slow disk, so it is opened in a blocking region: this thread may block while
+ * other goroutines run. Returns 0 or an errno value. */
 static int open_file(struct file *f)
 {
         struct stat st;
@@ -50,7 +49,7 @@ static int open_file(struct file *f)
         return S_ISREG(st.st_mode) ? 0 : S_ISDIR(st.st_mode) ? EISDIR : EACCES;
 }
 
-/* A directory without an index is there, and is not shown. */
+/* Used to answer 403, not 404, for a directory without an index. */
 static bool is_directory(const char *root, const char *path)
 {
         char        name[TARGET_MAX * 2];
@@ -125,7 +124,7 @@ static bool is_unchanged(const struct file *f, const struct request *r)
         return date && parse_date(date, &at) && at == f->changed;
 }
 
-/* Digits, if there are any. */
+/* Reads a number. False: there is no digit. */
 static bool parse_offset(const char **p, off_t *value)
 {
         char *end;
@@ -140,8 +139,8 @@ static bool parse_offset(const char **p, off_t *value)
         return true;
 }
 
-/* False: it makes no sense, or there is nothing there. All of it where several are asked for, or
- * something else than bytes. */
+/* False: the range is malformed, or outside the file. Leaves *out unchanged, which means the whole
+ * file, if the request asks for several ranges or for a unit other than bytes. */
 static bool parse_range(const struct file *f, const char *text, struct range *out)
 {
         off_t       first = 0, last = f->size - 1, given;
@@ -149,7 +148,7 @@ static bool parse_range(const struct file *f, const char *text, struct range *ou
 
         if (strncasecmp(text, "bytes=", 6) != 0 || strchr(text, ',') || f->size == 0)
                 return true;
-        if (*p == '-') {                /* so many from the end */
+        if (*p == '-') {                /* the last `given` bytes */
                 p++;
                 if (!parse_offset(&p, &given) || given == 0)
                         return false;
@@ -185,8 +184,8 @@ static void say_what_it_is(struct out *out, const struct file *f)
         out_text(out, "ETag: %s\r\n", f->tag);
 }
 
-/* Straight from the file into what goes out. A file that has become shorter meanwhile ends the
- * connection: its length was promised. */
+/* Reads straight from the file into the output buffer. If the file has become shorter meanwhile,
+ * the connection ends: the head of the answer has given the old length. */
 static void send_range(struct out *out, const struct file *f, struct range range)
 {
         while (range.n > 0 && !out->error) {
@@ -238,7 +237,7 @@ static void answer_unchanged(struct out *out, const struct file *f, const struct
         out_bytes(out, "\r\n", 2);
 }
 
-/* As much of a path as can stand in a target goes out as it is. */
+/* Percent-encodes the characters that may not be in a path. */
 static void out_path(struct out *out, const char *path)
 {
         for (; *path; path++) {
@@ -250,8 +249,8 @@ static void out_path(struct out *out, const char *path)
         }
 }
 
-/* To the path, and not to what was asked for: "//host/..%2fdirectory" as it is would lead to that
- * host. */
+/* Redirects to the decoded path, not to the target of the request: a target such as
+ * "//host/..%2fdirectory" would lead to another host. */
 static void redirect(struct out *out, const struct request *r, const char *path)
 {
         const char *query = r->target + strcspn(r->target, "?#");

@@ -1,7 +1,7 @@
-/* main.c - an HTTP/1.1 server: static files, keep-alive, pipelining, bodies in pieces, time-outs.
+/* main.c - an HTTP/1.1 server: static files, keep-alive, pipelining, chunked bodies, time-outs.
  *
- * Plain code that waits where it has to: one goroutine accepts, one serves each connection
- * (server.h), and SIGINT and SIGTERM end it.
+ * Plain code that blocks where it must wait. One goroutine accepts, and each connection has its own
+ * goroutine (server.h). SIGINT and SIGTERM end the server.
  */
 #include "httpd.h"
 
@@ -30,7 +30,7 @@ static const char usage[] =
         "  --body-ms N          for its body (60000)\n"
         "  --write-ms N         for 16 KiB of an answer to be taken (60000)\n";
 
-/* Digits and nothing else. */
+/* Accepts only digits. */
 static int64_t number(const char *option, const char *text, int64_t max)
 {
         char *end;
@@ -45,7 +45,7 @@ static int64_t number(const char *option, const char *text, int64_t max)
         exit(2);
 }
 
-/* Of milliseconds, in nanoseconds: never so long that nobody can say when it ends. */
+/* Takes milliseconds, returns nanoseconds. The maximum keeps the result below WEFT_FOREVER. */
 static int64_t duration(const char *option, const char *text)
 {
         return WEFT_MS(number(option, text, WEFT_FOREVER / WEFT_MS(1)));

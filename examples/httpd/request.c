@@ -1,4 +1,4 @@
-/* request.c - bytes into a request. */
+/* request.c - parses bytes into a request. */
 #include "httpd.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static int refuse(struct request *r, int status)
         return HPE_USER;
 }
 
-/* Appends to a text that is complete when it is next used. */
+/* Appends to a text and ends it with 0. False: no room. */
 static bool append(char *text, size_t size, size_t *n, const char *at, size_t length)
 {
         if (length >= size - *n)
@@ -53,13 +53,13 @@ static int on_header_field(llhttp_t *parser, const char *at, size_t length)
 
         if (memchr(at, ' ', length) || memchr(at, '\t', length))
                 return refuse(r, 400);
-        /* Longer than any that is looked for: it is none of them. */
+        /* A name that is too long is none of field_names. */
         if (!append(r->name, sizeof(r->name), &r->n_name, at, length))
                 r->n_name = sizeof(r->name) - 1;
         return 0;
 }
 
-/* These may come in several fields, which mean the same as one with all that they say. */
+/* These fields may occur several times, which means the same as one field with all values. */
 static bool is_list(int field)
 {
         return field == FIELD_IF_NONE_MATCH || field == FIELD_TRANSFER_ENCODING;
@@ -81,7 +81,7 @@ static int on_header_field_complete(llhttp_t *parser)
                 if (strlen(field_names[f]) == r->n_name && strcasecmp(field_names[f], r->name) == 0)
                         r->field = f;
         r->n_name = 0;
-        if (r->has_head)                /* what follows a body in pieces does not change it */
+        if (r->has_head)                /* trailers of a chunked body are ignored */
                 r->field = -1;
         if (r->field < 0)
                 return 0;
@@ -104,7 +104,7 @@ static int on_header_value(llhttp_t *parser, const char *at, size_t length)
         return append_value(r, at, length) ? 0 : refuse(r, 431);
 }
 
-/* Blanks around a value are not part of it; the parser leaves those at its end. */
+/* Blanks around a value are not part of it. The parser removes only those in front. */
 static void trim(struct request *r, size_t from)
 {
         while (r->n_values > from && strchr(" \t", r->values[r->n_values - 1]))
@@ -124,9 +124,9 @@ static int on_header_value_complete(llhttp_t *parser)
         return 0;
 }
 
-/* Bodies come in pieces or they do not: nothing else that is done to them is undone here (501), and
- * without pieces nobody can tell where it ends (400). 1.0 knows no pieces: whoever is between may
- * have taken it in another way. */
+/* The only supported transfer coding is "chunked"; further codings are refused with 501. Without
+ * "chunked" the end of the body is unknown: 400. HTTP/1.0 has no chunked bodies: 400, because a
+ * proxy in between may have understood the request in another way. */
 static int check_coding(const struct request *r)
 {
         const char *codings = r->fields[FIELD_TRANSFER_ENCODING];
@@ -138,8 +138,8 @@ static int check_coding(const struct request *r)
         return strcasecmp(codings + strspn(codings, ", \t"), "chunked") == 0 ? 0 : 501;
 }
 
-/* It may be empty; what a host and a port cannot have in them may come from who reads requests in
- * another way. */
+/* The host may be empty. Characters that cannot be in a host and port are refused: a proxy in
+ * between may understand such a request in another way. */
 static bool check_host(const struct request *r)
 {
         const char *host = r->fields[FIELD_HOST];
@@ -238,21 +238,21 @@ void request_reset(struct request *r)
 {
         memset(r->fields, 0, sizeof(r->fields));
         r->target[0] = 0;
-        r->parser.method = HTTP_GET;    /* until it is known: a HEAD may have been before it */
+        r->parser.method = HTTP_GET;    /* not that of the last request, until it is known */
         r->n_target = r->n_values = r->n_name = r->n_head = r->n_body = 0;
         r->field = -1;
         r->refused = 0;
         r->has_head = r->is_whole = r->keep_alive = false;
 }
 
-/* The parser stops where it was told to, or where it makes no sense of what comes. */
+/* The parser has stopped: a callback told it to stop, or the request is malformed. */
 static size_t stopped(struct request *r, llhttp_errno_t why, const char *bytes)
 {
         size_t used = (size_t)(llhttp_get_error_pos(&r->parser) - bytes);
 
         if (why == HPE_PAUSED)
                 llhttp_resume(&r->parser);
-        else if (why == HPE_PAUSED_UPGRADE)     /* to which nobody here upgrades */
+        else if (why == HPE_PAUSED_UPGRADE)     /* upgrades are not supported: continue */
                 llhttp_resume_after_upgrade(&r->parser);
         else
                 (void)refuse(r, 400);

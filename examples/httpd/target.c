@@ -1,4 +1,4 @@
-/* target.c - what a request asks for, as a path. */
+/* target.c - turns the target of a request into a path. */
 #include "httpd.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static int hex(char c)
         return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* "http://host/path" is a way to say "/path". */
+/* "http://host/path" means "/path". */
 static const char *skip_authority(const char *target)
 {
         size_t scheme = strncasecmp(target, "http://", 7) == 0 ? 7 : 0;
@@ -24,7 +24,7 @@ static const char *skip_authority(const char *target)
         return path && *path == '/' ? path : "/";
 }
 
-/* One byte, percent-decoded; 0: none that can be in a path. */
+/* One byte, percent-decoded; 0: a byte that may not be in a path. */
 static char decode(const char **p)
 {
         char c = **p;
@@ -41,7 +41,7 @@ static char decode(const char **p)
         return (char)(high << 4 | low);
 }
 
-/* path[0..n) ends with "/": takes the last segment away. Nothing is above the root. */
+/* path[0..n) ends with "/". Returns its length without the last segment; 0: path is the root. */
 static size_t go_up(const char *path, size_t n)
 {
         if (n <= 1)
@@ -51,8 +51,8 @@ static size_t go_up(const char *path, size_t n)
         return n;
 }
 
-/* The segment that begins at `from` is complete: "." and ".." lead elsewhere. SIZE_MAX: up and
- * out. */
+/* The segment that begins at `from` is complete. Returns the length of the path with "." and ".."
+ * resolved; SIZE_MAX: the path leads above the root. */
 static size_t end_segment(const char *path, size_t from, size_t n)
 {
         size_t length = n - from;
@@ -84,7 +84,7 @@ int target_path(const char *target, char *path, size_t size)
                         if (n == SIZE_MAX)
                                 return 400;
                 }
-                if (c == '/' && path[n - 1] == '/') {   /* one is enough */
+                if (c == '/' && path[n - 1] == '/') {   /* several slashes are one */
                         from = n;
                         continue;
                 }

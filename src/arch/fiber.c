@@ -1,6 +1,4 @@
-/* arch/fiber.c - making fibers, and the switch for those who need no more than that.
- *
- * Called by   os/sim and os/explore for their threads; tests and benches; sched for making.
+/* arch/fiber.c - makes fibers, and switches between fibers that take turns.
  *
  * Built as arch/arch.h demands: no LTO, no sanitizer, baseline instruction set.
  *

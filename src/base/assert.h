@@ -4,7 +4,7 @@
  *   W_ASSERT(cond)            debug builds: preconditions, ownership, context.
  *   W_ASSERT_SLOW(cond)       builds with W_SLOW_ASSERTS: walks of whole structures.
  *
- * The conditions of switched-off levels are still compiled (and must compile), never evaluated.
+ * The condition of a level that is switched off must compile, but is never evaluated.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,7 +19,7 @@
                 w_fatal(__VA_ARGS__);                                                           \
 } while (0)
 
-/* The text is made by the outer macro: here the condition's own macros are expanded already. */
+/* The outer macro makes the text: here the macros in the condition have been expanded already. */
 #define W_ASSERT_ON_(cond, text)                                                                \
         W_CHECK(cond, "assertion failed: %s at %s:%d", text, __FILE__, __LINE__)
 #define W_ASSERT_OFF_(cond) ((void)sizeof(!(cond)))

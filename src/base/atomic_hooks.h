@@ -2,7 +2,7 @@
  *
  * Included by base/atomic.h only, under W_HOOKED. Each access names its site, so that a replayed
  * run prints the expression, file and line in place of an address. The engine that is linked in
- * (os/sim or os/explore) decides who runs next and which value a load returns.
+ * (os/sim or os/explore) decides which thread runs next and which value a load returns.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,14 +18,14 @@ struct w_site {
         int         line;
 };
 
-/* Sizes are 1, 2, 4 or 8. Values travel zero-extended. */
+/* Sizes are 1, 2, 4 or 8. Values are passed zero-extended. */
 uint64_t w_hook_load(const void *addr, unsigned size, enum w_order order,
                      const struct w_site *site);
 void     w_hook_store(void *addr, unsigned size, uint64_t value, enum w_order order,
                       const struct w_site *site);
 uint64_t w_hook_rmw(void *addr, unsigned size, enum w_rmw_op op, uint64_t operand,
                     enum w_order order, const struct w_site *site);
-/* On failure *expected receives what was seen, read with the acquire half of `order`. */
+/* On failure *expected receives the value found, read with the acquire half of `order`. */
 bool     w_hook_cas(void *addr, unsigned size, uint64_t *expected, uint64_t desired,
                     enum w_order order, const struct w_site *site);
 void     w_hook_fence(const struct w_site *site);
@@ -43,7 +43,7 @@ void     w_hook_plain(const void *addr, unsigned size, bool is_write, const stru
                                                             W_SITE_OF_(p)))
 #define W_STORE_(p, v, o) w_hook_store(&(p)->raw, sizeof((p)->raw), W_BITS_(p, v), o,           \
                                        W_SITE_OF_(p))
-/* A statement, because the value before is often not wanted. */
+/* A statement expression, because callers often do not use the old value. */
 #define W_RMW_(p, op, v, o) __extension__({                                                     \
         uint64_t w_before_ = w_hook_rmw(&(p)->raw, sizeof((p)->raw), op, W_BITS_(p, v), o,      \
                                         W_SITE_OF_(p));                                         \

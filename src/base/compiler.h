@@ -23,8 +23,9 @@
 #define W_HIDDEN        __attribute__((visibility("hidden")))
 #define W_EXPORT        __attribute__((visibility("default")))
 
-/* No copy, no specialisation, no knowledge leaking to callers: for the functions in which a
- * context switch stands. clang has no attribute against cloning and does not clone. */
+/* For the functions that contain a context switch: the compiler makes no copy, no specialisation,
+ * and uses no knowledge of the body in callers. clang has no attribute against cloning and does not
+ * clone. */
 #if defined(__clang__)
 #define W_NOIPA         __attribute__((noinline))
 #else
@@ -38,8 +39,8 @@
                                        no_sanitize_undefined))
 #endif
 
-/* x86 prefetches lines in pairs, but the padding that costs is not worth what it saves here:
- * measured words are kept one line apart. */
+/* x86 prefetches lines in pairs, but padding to two lines costs more than it saves here: words with
+ * measured contention are kept one line apart. */
 #define W_CACHELINE     64
 #define W_CACHE_ALIGNED __attribute__((aligned(W_CACHELINE)))
 

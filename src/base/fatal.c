@@ -1,6 +1,4 @@
-/* base/fatal.c - the last words of a program, and the small formatter they need.
- *
- * Called by   W_CHECK and every misuse or corruption report; the overflow handler.
+/* base/fatal.c - the report of a fatal error, and the small formatter that it needs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +15,7 @@ enum { LINE_MAX_BYTES = 512 };
 struct sink {
         char  *buf;
         size_t size;
-        size_t len;     /* what the text would need, even past size */
+        size_t len;     /* length of the whole text, also beyond size */
 };
 
 static void put(struct sink *s, char c)
@@ -199,7 +197,7 @@ void w_fatal_begin(const char *fmt, ...)
 
 W_NORETURN void w_fatal_end(void)
 {
-        /* counter: only the first one dumps; a failure inside the dump must still end. */
+        /* counter: only the first call dumps, so that a failure inside the dump still aborts. */
         if (w_add_rlx(&n_dying, 1) == 0 && fatal_dump)
                 fatal_dump();
         w_os_abort();

@@ -1,7 +1,5 @@
 /* base/heap.c - sifting in the 4-ary heap of base/heap.h.
  *
- * Called by   the timers, under their lock.
- *
  * SPDX-License-Identifier: MIT
  */
 #include "base/heap.h"
@@ -13,7 +11,7 @@ static void place(struct heap *h, uint32_t index, struct heap_slot slot)
                 h->moved(slot.item, index);
 }
 
-/* Both sifts carry `slot` in a register and write it once, where it belongs. */
+/* Both sifts keep `slot` in a register and write it once, to its final position. */
 static void sift_up(struct heap *h, uint32_t index, struct heap_slot slot)
 {
         while (index > 0) {
@@ -54,7 +52,7 @@ static void sift_down(struct heap *h, uint32_t index, struct heap_slot slot)
         place(h, index, slot);
 }
 
-/* A slot may belong above or below the position it is put to. */
+/* Puts `slot` at `index`, then moves it up or down to the position where it belongs. */
 static void settle(struct heap *h, uint32_t index, struct heap_slot slot)
 {
         if (index > 0 && slot.key < h->slots[(index - 1) / W_HEAP_ARITY].key)

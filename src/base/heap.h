@@ -1,9 +1,9 @@
 /* base/heap.h - a 4-ary min-heap over an array that its owner provides.
  *
  * Keys are stored in the array beside the item, so that sifting reads one line per level and does
- * not touch the items. Four children to a node: half the levels of a binary heap, and a node's
- * children share a cache line (4 x 16 bytes). Each item is told its position through `moved`, so
- * that it can be removed or re-keyed in O(log n) from anywhere.
+ * not touch the items. Each node has four children: the heap has half the levels of a binary heap,
+ * and a node's children share a cache line (4 x 16 bytes). The heap tells each item its position
+ * through `moved`, so that the item can be removed or re-keyed in O(log n) from any position.
  *
  * SPDX-License-Identifier: MIT
  */

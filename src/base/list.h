@@ -1,7 +1,7 @@
 /* base/list.h - intrusive lists: a doubly linked ring and a singly linked queue.
  *
- * Neither allocates, neither is thread-safe; the struct that holds the head says which lock or
- * owner protects it.
+ * Neither allocates, and neither is thread-safe; the struct that holds the head says which lock or
+ * owner protects the list.
  *
  *   struct list_node   ring with a head: O(1) insertion and unlinking from anywhere
  *   struct queue       FIFO through one link, with a count: batches move in O(1)
@@ -70,7 +70,7 @@ static inline struct list_node *w_list_pop_front(struct list_node *head)
         return n;
 }
 
-/* Survives unlinking of the current node. */
+/* The body may unlink the current node. */
 #define W_LIST_EACH(n, head)                                                                    \
         for (struct list_node *(n) = (head)->next, *w_next_ = (n)->next; (n) != (head);         \
              (n) = w_next_, w_next_ = (n)->next)
@@ -117,7 +117,7 @@ static inline struct queue_node *w_queue_pop(struct queue *q)
         return n;
 }
 
-/* Moves the first n of `from`, or all if they are fewer, in front of `to`. */
+/* Moves the first n nodes of `from`, or all if there are fewer, to the front of `to`. */
 static inline void w_queue_move_front(struct queue *to, struct queue *from, uint32_t n)
 {
         if (n > from->n)
@@ -139,7 +139,7 @@ static inline void w_queue_move_front(struct queue *to, struct queue *from, uint
         to->n += n;
 }
 
-/* Moves all of `from` behind `to` and leaves `from` empty. */
+/* Moves all nodes of `from` to the end of `to` and leaves `from` empty. */
 static inline void w_queue_append(struct queue *to, struct queue *from)
 {
         if (!from->head)

@@ -1,26 +1,34 @@
-/* base/lock.c - the futex mutex, and the check of who may hold what.
+/* base/lock.c - the futex mutex, and the check of which locks a thread may hold together.
  *
  * PROTOCOL lock
  *
  * Goal      mutual exclusion; a free lock is taken and released without the kernel; a thread that
  *           sleeps is woken by some later unlock.
  * Parties   taker, holder, sleeper (all threads).
- * Words     word: FREE, HELD, or SLEPT_ON (held, and somebody may sleep).
- * Taker     1 CAS FREE -> HELD [LK1]; done if it succeeds.
- *           2 a few pauses, looking for FREE again: sections are shorter than a sleep costs.
- *           3 exchange SLEPT_ON [LK1]; if the old value was FREE the lock is ours (marked as slept
- *             on, which at worst costs one futile wake). Else sleep while the word is SLEPT_ON.
- * Holder    1 exchange FREE [LK1]   2 old value SLEPT_ON: wake one.
+ * Words     word
+ *             FREE       no holder
+ *             HELD       there is a holder
+ *             SLEPT_ON   there is a holder, and there may be sleepers
+ * Taker
+ *   1. CAS FREE -> HELD [LK1]. Succeeded: done.
+ *   2. Pause a few times, and do step 1 again when the word is FREE: a section is shorter than a
+ *      sleep.
+ *   3. Exchange SLEPT_ON [LK1]. The old value was FREE: the taker has the lock. The word then says
+ *      SLEPT_ON, which costs one futile wake at worst.
+ *   4. Sleep while the word is SLEPT_ON, then go to 3.
+ * Holder
+ *   1. Exchange FREE [LK1].
+ *   2. The old value was SLEPT_ON: wake one sleeper.
  * Edges     [LK1] everything in the section   unlock: xchg-release  ->  taker: CAS/xchg-acquire
  * Why nothing is lost   a sleeper sleeps only while the word is SLEPT_ON, which the kernel
- *           compares under its own lock. Whoever releases a word that is SLEPT_ON wakes one
- *           sleeper, and that one writes SLEPT_ON again before it owns the lock (step 3), so the
- *           remaining sleepers keep their claim on the next unlock.
- * Lifetime  after step 1 of the holder the lock may be taken, released and freed by others; the
- *           wake in step 2 uses the address only. Locks live in memory that is never unmapped while
- *           the runtime runs, and a stray wake is harmless because every sleeper looks again.
- * Rejected  ticket or queue locks (a preempted waiter blocks all behind it); counting waiters (a
- *           second shared word).
+ *           compares under its own lock. A holder that releases a word that is SLEPT_ON wakes one
+ *           sleeper. That sleeper writes SLEPT_ON again before it has the lock (step 3), so the
+ *           next unlock wakes another sleeper.
+ * Lifetime  after step 1 of the holder other threads may take, release and free the lock; the wake
+ *           in step 2 uses the address only. Locks live in memory that is never unmapped while the
+ *           runtime runs, and a stray wake is harmless because every sleeper reads the word again.
+ * Rejected  ticket or queue locks (a preempted waiter blocks all waiters behind it); counting
+ *           waiters (a second shared word).
  * Tests     unit/test_lock.c, explore scenario lock, sim scenario lock, mutants lock-*.
  *
  * SPDX-License-Identifier: MIT
@@ -39,7 +47,7 @@ enum { FREE, HELD, SLEPT_ON };
 
 #define NONE 0
 #define H(name) (UINT64_C(1) << W_LOCK_##name)
-static const uint64_t may_preempt[W_N_LOCK_CLASSES] = {
+static const uint64_t may_hold[W_N_LOCK_CLASSES] = {
 #define LOCK(name, holds) [W_LOCK_##name] = (holds),
 #include "base/locks.def"
 #undef LOCK
@@ -61,7 +69,7 @@ static const char *first_class(uint64_t set)
 static void check_may_take(const struct lock *l)
 {
         struct thread *self = w_self();
-        uint64_t wrong = self ? self->held & ~may_preempt[l->class] : 0;
+        uint64_t wrong = self ? self->held & ~may_hold[l->class] : 0;
 
         W_CHECK(!wrong, "lock %s taken while holding %s", class_names[l->class],
                 first_class(wrong));
@@ -173,7 +181,7 @@ void w_lock_contended(struct lock *l)
         lock_slow(l);
 }
 
-/* Released already; somebody may sleep. */
+/* The word is FREE already, and there may be sleepers. */
 void w_unlock_contended(struct lock *l)
 {
         w_os_futex_wake(&l->word, 1);

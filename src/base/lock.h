@@ -1,8 +1,8 @@
 /* base/lock.h - the runtime's own mutex: short critical sections between threads.
  *
- * Not for user code and never held across a context switch, except that the commit of a park may
- * release it on the other side. In debug builds each acquisition is checked against the table in
- * base/locks.def.
+ * Not for user code. Never held across a context switch, with one exception: the commit of a park
+ * may release the lock on the other side of the switch. In debug builds each acquisition is checked
+ * against the table in base/locks.def.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,7 +12,7 @@
 #include "base/atomic.h"
 
 enum lock_class {
-#define LOCK(name, may_preempt) W_LOCK_##name,
+#define LOCK(name, may_hold) W_LOCK_##name,
 #include "base/locks.def"
 #undef LOCK
         W_N_LOCK_CLASSES
@@ -36,9 +36,9 @@ void w_lock(struct lock *l);
 bool w_lock_try(struct lock *l);
 void w_unlock(struct lock *l);
 
-/* The same for locks that stand on the shortest paths: in builds without the checks a free lock is
- * taken and released in line, and not counted among those held. A lock is used through these two
- * always, or never. */
+/* The same for the locks on the shortest paths. In builds without the checks a free lock is taken
+ * and released inline, and is not counted in thread.n_held. A lock is always used through these two
+ * calls, or never. */
 #if defined(W_DEBUG) || defined(W_HOOKED)
 #define w_lock_quick(l)   w_lock(l)
 #define w_unlock_quick(l) w_unlock(l)

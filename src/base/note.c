@@ -2,26 +2,34 @@
  *
  * PROTOCOL note
  *
- * Goal      the sleeper returns if and only if the waker has woken (or the time is up), whichever
- *           comes first; nothing that the waker wrote before is missed.
- * Parties   one sleeper, one waker per clear.
+ * Goal      the sleeper returns when the waker has woken it, or when its time is up, and for no
+ *           other reason. It sees everything that the waker wrote before the wake.
+ * Parties   one sleeper; one waker for each clear, or any number of wakers that poke.
  * Words     word: 0 not yet, 1 woken.
- * Sleeper   1 load [NT1]; 1: done   2 futex-wait while the word is 0   3 again
- * Waker     1 exchange 1 [NT1]; the old value must be 0   2 futex-wake one
+ * Sleeper
+ *   1. Load the word [NT1]. It is 1: done.
+ *   2. futex-wait while the word is 0. Go to 1.
+ * Waker
+ *   1. Exchange 1 [NT1]. The old value must be 0.
+ *   2. futex-wake one thread.
+ * Waker that pokes, for a note with several wakers
+ *   1. Exchange 1 [NT2].
+ *   2. The old value was 0: futex-wake one thread.
+ * Sleeper of such a note, once it was woken
+ *   1. Take the note: exchange 0 [NT2]. It does not clear the note.
  * Edges     [NT1] what the waker wrote   wake: xchg-release  ->  sleep: load-acquire
- *           [NT2] what each poker wrote  poke: xchg-acqrel   ->  take: xchg-acqrel
- * Why nothing is lost   the kernel compares the word with 0 under the lock that the wake takes: if
- *           the exchange came before the comparison the wait returns at once, if it came after, the
- *           wake finds the sleeper.
- * Pokes     a note that several may wake is taken by its sleeper, not cleared: both exchange. A
- *           poke that finds 1 leaves the wake to the one before. Its exchange then stands before
- *           that of the next take in the order of the word, so that the take sees what was written
- *           before it; one that finds 0 comes after the last take, and wakes.
- * Lifetime  once step 1 of the waker is done the sleeper may return and reuse or free the note, or
- *           leave the frame that it is in; step 2 uses the address only, which the kernel does not
- *           look behind, and a futex that has come to be there is woken for no reason at worst.
- * Rejected  a third state "sleeping" that spares the wake call when nobody sleeps: the waker knows
- *           already that somebody does, that is why it wakes.
+ *           [NT2] what came before a poke  poke: xchg-acqrel  ->  take: xchg-acqrel
+ * Why nothing is lost   the kernel compares the word with 0 under the lock that the wake takes. If
+ *           the exchange came before the comparison, the wait returns at once. If it came after,
+ *           the wake finds the sleeper.
+ * Why no poke is lost   a poke that finds 1 leaves the wake to an earlier poke. In the order of the
+ *           word its exchange comes before that of the next take, so the take sees what the waker
+ *           wrote before the poke. A poke that finds 0 comes after the last take, and wakes.
+ * Lifetime  after step 1 of the waker the sleeper may return and reuse or free the note, or leave
+ *           the frame that the note is in. Step 2 uses the address only; the kernel does not read
+ *           the memory. At worst another futex at this address is woken for no reason.
+ * Rejected  a third state "sleeping" that spares the wake call while no thread sleeps: a waker
+ *           wakes only because it knows that the sleeper sleeps.
  * Tests     unit/test_note.c, explore scenarios note*, sim scenarios note, signal_*, mutants
  *           note-*, signal-poke-*.
  *

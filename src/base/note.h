@@ -1,4 +1,4 @@
-/* base/note.h - one thread sleeps, one other wakes it, once.
+/* base/note.h - one thread sleeps, another thread wakes it, once.
  *
  * PROTOCOL note stands in base/note.c.
  *
@@ -15,19 +15,20 @@ struct note {
 
 #define W_NOTE_INIT { W_ATOMIC_INIT(0) }
 
-/* Makes a note usable (again). Context: the sleeper, when no wake can be on its way. */
+/* Makes a note usable, also for another time. Context: the sleeper, while no waker uses the
+ * note. */
 void w_note_clear(struct note *n);
 
-/* Ends the sleep, present or future. A second wake without a clear between is fatal: it means that
- * two parties believed to be the one waker. Context: any thread, async-signal-safe; touches the
- * note no more once the sleeper may have seen it, but for the address. */
+/* Ends the sleep, present or future. A second wake without a clear in between is fatal: two parties
+ * acted as the one waker. Context: any thread, async-signal-safe. Once the sleeper may have seen
+ * the wake, only the address of the note is used. */
 void w_note_wake(struct note *n);
 
-/* For a note that several may wake: ends the sleep, present or future, unless another has done so
- * since the last take. Context: any thread, async-signal-safe; the note is never freed. */
+/* For a note with several wakers: ends the sleep, present or future, unless another poke has ended
+ * it since the last take. Context: any thread, async-signal-safe; the note is never freed. */
 void w_note_poke(struct note *n);
-/* The sleeper, once it was woken: from here on a poke ends its next sleep. What was written before
- * any poke so far is visible. */
+/* From here on a poke ends the next sleep. What the wakers wrote before their pokes so far is
+ * visible. Context: the sleeper, once it was woken. */
 void w_note_take(struct note *n);
 
 /* Returns after the wake; what the waker wrote before it is visible. Context: the one sleeper. */

@@ -1,10 +1,10 @@
-/* base/rand.h - a small generator per owner, and an order that visits everyone once.
+/* base/rand.h - a small generator per owner, and an order that visits every position once.
  *
  * w_rand is splitmix64's step: one word of state, every seed is good, 1 ns. Not for secrets.
  *
- * The visiting order starts anywhere and steps by a number coprime to the count: it reaches each
- * of n positions exactly once per round, in an order that differs from round to round, without a
- * shuffle. Thieves walk the Ps this way so that no P is favoured.
+ * The visiting order starts anywhere and steps by a number that is coprime to the count. It
+ * therefore reaches each of n positions exactly once per round, without a shuffle, in an order that
+ * differs from round to round. Thieves visit the Ps in this order, so that no P is favoured.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +24,7 @@ static inline uint64_t w_rand(uint64_t *state)
         return z ^ (z >> 31);
 }
 
-/* Uniform in [0, n) but for a bias below n / 2^32; n > 0. */
+/* Uniform in [0, n), except for a bias below n / 2^32; n > 0. */
 static inline uint32_t w_rand_below(uint64_t *state, uint32_t n)
 {
         return (uint32_t)(((w_rand(state) >> 32) * n) >> 32);
@@ -59,7 +59,7 @@ static inline struct visit w_visit_begin(const struct visit_steps *s, uint64_t *
         };
 }
 
-/* False after n positions; else *position is the next one. */
+/* False after n positions; else *position is the next position. */
 static inline bool w_visit_next(struct visit *v, uint32_t *position)
 {
         if (v->left == 0)

@@ -1,10 +1,10 @@
 /* base/records.h - records of one type in memory that is never given back while the run lasts.
  *
- * A pointer to a record stays readable after the record was freed, and still points to a record of
- * the same type: a thread that looks at one a moment too late reads something harmless and finds
- * out by the record's own identity. Memory comes in large mappings; all of it goes at once.
+ * A record stays readable after it was freed, and its memory is only used for records of the same
+ * type. A thread that reads a record a moment too late reads harmless data, and notices this by the
+ * identity in the record. Memory comes in large mappings; all of it is unmapped at once.
  *
- * Not thread-safe but for w_records_each: the owner says which lock protects a pool.
+ * Only w_records_each is thread-safe: the owner of a pool says which lock protects it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,15 +25,15 @@ struct records {
 
 void w_records_init(struct records *pool, size_t size);
 
-/* A record: fresh ones are zero, reused ones as they were freed but for their first word. NULL: no
- * memory. */
+/* Returns a record, or NULL: no memory. A fresh record is zero. A reused record has the contents
+ * that it was freed with, except its first word. */
 W_MUST_CHECK void *w_records_get(struct records *pool);
 
 /* The first word is overwritten. */
 void w_records_put(struct records *pool, void *record);
 
-/* Calls visit(record, arg) for every record ever handed out, free ones included, until it returns
- * false. Context: any thread, also while records are being added; async-signal-safe. */
+/* Calls visit(record, arg) for every record that was ever handed out, also for free records, until
+ * visit returns false. Context: any thread, also while records are added; async-signal-safe. */
 void w_records_each(struct records *pool, bool (*visit)(void *record, void *arg), void *arg);
 
 /* Unmaps everything. */

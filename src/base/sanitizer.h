@@ -1,23 +1,25 @@
-/* base/sanitizer.h - what ASan, TSan, LSan and valgrind must be told about stacks, in one place.
+/* base/sanitizer.h - everything that ASan, TSan, LSan and valgrind must be told about stacks.
  *
  * Each stack that runs code has a struct san_fiber. Around a switch:
  *
- *   w_san_leave(from, to, how)   last thing before the switch, on the old stack
- *   w_san_arrive(self)           first thing after it, on the new one
+ *   w_san_leave(from, to, how)   the last call before the switch, on the old stack
+ *   w_san_arrive(self)           the first call after the switch, on the new stack
  *
  * All are always_inline into uninstrumented functions: TSan keeps a shadow call stack per fiber,
- * and an instrumented caller would pop from the wrong one. Without a sanitizer all of it is
- * nothing; the valgrind requests are compiled in where its header exists and W_VALGRIND is set.
+ * and an instrumented caller would pop from the wrong one. Without a sanitizer these functions do
+ * nothing. The valgrind requests are compiled in if its header exists and W_VALGRIND is set.
  *
- * TSan takes fibers for threads. A switch orders what ran before it and what runs after it on that
- * thread only where it says so, W_SAN_ORDERED: between fibers that take turns on one thread and
- * know it (the simulator's), and between a thread and its goroutines, because a goroutine that
- * calls weft works on what belongs to its M and P. Goroutines that raced are so found on different
- * threads only.
+ * TSan takes fibers for threads. A switch orders the code before it and the code after it only if
+ * the switch has the flag W_SAN_ORDERED. There are two such kinds of switch:
+ *   - between fibers that take turns on one thread (in the simulator);
+ *   - between a thread and its goroutines: a goroutine that calls weft uses what belongs to its M
+ *     and P.
+ * TSan therefore finds a race of two goroutines only if they ran on different threads.
  *
- * ASan must be given the bounds of the stack that is switched to. Those of a stack of ours are
- * known. Those of an adopted stack only ASan knows, and it tells them to whoever arrives elsewhere
- * after that stack was left; so the leaver puts its record where the arriver finds it.
+ * ASan must be given the bounds of the stack that is switched to. weft knows the bounds of its own
+ * stacks. Only ASan knows those of an adopted stack: it reports them on arrival at the next
+ * stack. Therefore w_san_leave stores the record of the adopted stack in `to->unknown`,
+ * and w_san_arrive fills in the bounds.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -44,8 +46,8 @@
 #endif
 #endif
 
-/* The file with the switch is built without instrumentation, so it cannot see which sanitizer the
- * rest has; the build says it instead. */
+/* The file with the switch is built without instrumentation, so its compiler does not define which
+ * sanitizer the other files have; the build defines it. */
 #if defined(W_BUILT_WITH_ASAN) && !defined(W_ASAN)
 #define W_ASAN 1
 #endif
@@ -72,7 +74,7 @@ enum { W_TSAN_NO_SYNC = 1 };
 #endif
 
 #if defined(W_VALGRIND)
-#include <valgrind/memcheck.h>        /* and what a stack that changes hands contains */
+#include <valgrind/memcheck.h>        /* for w_san_stack_recycle */
 #endif
 
 struct san_fiber {
@@ -80,7 +82,7 @@ struct san_fiber {
         void             *fake;    /* ASan's fake stack while this one does not run */
         const void       *bottom;  /* lowest address; NULL: adopted and not yet left */
         size_t            size;
-        struct san_fiber *unknown; /* left for this one: its bounds are learnt on arrival */
+        struct san_fiber *unknown; /* the adopted stack just left; arrival learns its bounds */
 #endif
 #if defined(W_TSAN)
         void *tsan;
@@ -88,7 +90,7 @@ struct san_fiber {
 #if defined(W_VALGRIND)
         unsigned valgrind_id;
 #endif
-        bool adopted;           /* not made by us: nothing to give back */
+        bool adopted;           /* weft did not make it: nothing to give back */
 };
 
 enum {
@@ -98,8 +100,8 @@ enum {
 
 #if defined(W_ASAN)
 
-/* A stack that is abandoned still owns its fake stack, and ASan frees only the one in use: put it
- * in use for the length of two calls. */
+/* An abandoned stack still owns its fake stack, and ASan frees a fake stack only while it is in
+ * use: the second and third call put it in use and free it. */
 W_INLINE void w_san_free_fake(struct san_fiber *f)
 {
         const void *bottom;
@@ -114,9 +116,9 @@ W_INLINE void w_san_free_fake(struct san_fiber *f)
 
 #endif
 
-/* A stack of ours, [low, low + size). What is known only to a stack that does not run is no leak,
- * so LSan looks into it; the range must hold no guard of the light kind, as LSan does not survive
- * touching one. */
+/* A stack that weft made, [low, low + size). Memory that only a parked goroutine's stack points to
+ * is no leak, so LSan must read this range. The range must not contain a light guard: LSan crashes
+ * if it reads a light guard. */
 W_INLINE void w_san_create(struct san_fiber *f, void *low, size_t size)
 {
         (void)low, (void)size;
@@ -136,7 +138,7 @@ W_INLINE void w_san_create(struct san_fiber *f, void *low, size_t size)
 #endif
 }
 
-/* The stack that the calling thread runs on now, whoever made it. */
+/* The stack that the calling thread runs on now, which weft need not have made. */
 W_INLINE void w_san_adopt(struct san_fiber *f)
 {
         f->adopted = true;
@@ -151,8 +153,8 @@ W_INLINE void w_san_adopt(struct san_fiber *f)
 #endif
 }
 
-/* After the last switch away from a stack of ours, never while it runs. Nothing for an adopted
- * one. */
+/* Call it after the last switch away from a stack that weft made, never while that stack runs. Does
+ * nothing for an adopted stack. */
 W_INLINE void w_san_destroy(struct san_fiber *f)
 {
         if (f->adopted)
@@ -161,7 +163,7 @@ W_INLINE void w_san_destroy(struct san_fiber *f)
         __lsan_unregister_root_region(f->bottom, f->size);
         if (f->fake)
                 w_san_free_fake(f);
-        /* Frames that were abandoned left poison behind. */
+        /* The abandoned frames have left poison behind. */
         __asan_unpoison_memory_region(f->bottom, f->size);
 #endif
 #if defined(W_TSAN)
@@ -203,9 +205,9 @@ W_INLINE void w_san_arrive(struct san_fiber *self)
 
 /* ---- A goroutine that changes hands ---------------------------------------------------------- */
 
-/* TSan: from here on the calling code acts in the name of f, without a change of stack. What the
- * commit of a park does is the thread's doing, neither the goroutine's that left nor the one's
- * whose stack it borrows. */
+/* TSan: from here on the calling code counts as fiber f, without a change of stack. The commit of a
+ * park counts as the thread: neither as the goroutine that left, nor as the goroutine on the stack
+ * of which the commit runs. */
 W_INLINE void w_san_act_as(struct san_fiber *f, int how)
 {
         (void)f, (void)how;
@@ -214,9 +216,9 @@ W_INLINE void w_san_act_as(struct san_fiber *f, int how)
 #endif
 }
 
-/* TSan: who makes a goroutine runnable happens before what it does next. The queues order that on
- * the thread that takes it out; TSan must hear it for the goroutine itself. `handle` is any address
- * that belongs to the goroutine. */
+/* TSan: what a thread did before it made a goroutine runnable happens before what the goroutine
+ * does next. The queues order this for the thread that takes the goroutine out; TSan must also be
+ * told for the goroutine itself. `handle` is any address that belongs to the goroutine. */
 W_INLINE void w_san_hand_over(void *handle)
 {
         (void)handle;
@@ -235,8 +237,8 @@ W_INLINE void w_san_take_over(void *handle)
 
 /* ---- Stack memory that changes hands while nothing runs on it -------------------------------- */
 
-/* Around reads of what frames have left behind, which valgrind calls undefined or gone. ASan and
- * TSan need no telling: the readers are not instrumented (W_NO_SANITIZE). */
+/* Around reads of what ended frames have left behind, which valgrind would report as undefined or
+ * not addressable. ASan and TSan need no call: the readers are not instrumented (W_NO_SANITIZE). */
 W_INLINE void w_san_quiet_begin(void)
 {
 #if defined(W_VALGRIND)
@@ -251,7 +253,7 @@ W_INLINE void w_san_quiet_end(void)
 #endif
 }
 
-/* The next user may write anywhere and has written nothing yet. */
+/* The next owner of the stack may write anywhere, and has written nothing yet. */
 W_INLINE void w_san_stack_recycle(void *low, size_t size)
 {
         (void)low, (void)size;

@@ -3,11 +3,11 @@
  * Every thread that runs weft code owns one struct thread; struct m begins with it. It is found
  * through one thread-local word. (What weft keeps for other threads is behind w_os_foreign.)
  *
- * w_self() reads the *value* of that word with a volatile asm, each time anew. No address derived
- * from the thread pointer ever exists in a C variable, so the compiler has nothing to keep across
- * a context switch after which the goroutine may sit on another thread (compilers assume that a
- * function never changes threads). For the same reason nobody else may use thread-local variables,
- * errno or the pthread identity outside os/: tools/check-atomics refuses it.
+ * w_self() reads the *value* of that word with a volatile asm at every call. No C variable ever
+ * holds an address derived from the thread pointer. The compiler can therefore keep no such address
+ * across a context switch, after which the goroutine may run on another thread. (Compilers assume
+ * that a function never changes threads.) For the same reason no other file outside os/ may use
+ * thread-local variables, errno or the pthread identity: tools/check-atomics refuses it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,7 +34,7 @@ void w_self_set(struct thread *self);
 
 extern W_HIDDEN _Thread_local struct thread *w_thread_self;
 
-/* The calling thread's record, or NULL on a thread that weft has not met. */
+/* The calling thread's record; NULL: the thread has none. */
 W_INLINE struct thread *w_self(void)
 {
         struct thread *self;

@@ -58,7 +58,8 @@ enum {
 
 /* ---- Tables by address: an engine has one entry ---------------------------------------------- */
 
-/* Which objects share an entry must not depend on addresses, or a run could not be replayed. */
+/* Under an engine the choice of an entry must not depend on the address of an object, or a run
+ * could not be replayed. */
 
 /* wait/waitqueue.c: 2^12 buckets are 256 KiB, of which only touched pages get memory. */
 #define W_TUNE_BUCKET_BITS  W_TUNED(12, 0)
@@ -75,7 +76,8 @@ enum {
 #define W_TUNE_SLAB_SIZE      ((size_t)W_TUNED(256, 4) << 20)
 
 /* stack/mark.c, debug builds: stacks are cleared to measure how deep they are used. An engine's own
- * frames lie on these stacks too, deeper with a log than without: a run must not depend on that. */
+ * frames are on these stacks too, and are deeper with a log than without. A run must not depend on
+ * the log. */
 #define W_TUNE_CLEAR_STACKS   W_TUNED(1, 0)
 
 #endif

@@ -16,7 +16,7 @@
 #include <stdlib.h>     /* getenv */
 #include <string.h>
 
-/* Whole words of the comma-separated list only. */
+/* Compares with whole words of the comma-separated list only. */
 static bool is_selected(const char *name)
 {
         const char *list = getenv("WEFT_WINDOW");

@@ -1,10 +1,10 @@
 /* base/window.h - named race windows.
  *
- * A PROTOCOL that argues about "between this line and that one" puts W_WINDOW("name") there. In
- * builds with W_WINDOWS it pauses the thread at random, from a few spins to a sleep, so that the
- * other party gets its chance; also a thread that is not weft's. The variable
- * WEFT_WINDOW=name[,name] confines it to some windows. Elsewhere it is nothing. Under the simulator
- * and the explorer every atomic access is such a point already.
+ * If a PROTOCOL argues about what happens between two lines, W_WINDOW("name") stands between them.
+ * In builds with W_WINDOWS it pauses the thread at random, from a few spins to a sleep, so that the
+ * other party can act in between. It also pauses foreign threads. The environment variable
+ * WEFT_WINDOW=name[,name] limits the pauses to these windows. In other builds W_WINDOW does
+ * nothing: the simulator and the explorer can switch threads at every atomic access anyway.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -7,46 +7,51 @@
  *           transferred nothing.
  * Parties   sender, receiver, closer, each alone or through a select; observer (try forms, select),
  *           which reads without the lock.
- * Words     all under the lock, but observers read three words without it: n and the counts of both
- *           sides, closed. n_refs.
+ * Words     all under the lock, except n_refs. Observers read three kinds of words without the
+ *           lock: n, the counts of both sides, closed.
  * Sender
  *   1. Lock.
  *   2. Closed: -EPIPE.
  *   3. A receiver waits, and the sender wins its wake word (PROTOCOL wake, wait/wake.c): copy
- *      straight to its element, unlock, wake it.
- *   4. There is room: copy into the buffer.
+ *      straight to the receiver's element, unlock, wake the receiver.
+ *   4. There is room: copy into the buffer, unlock.
  *   5. Else enter the queue of senders and park; the commit unlocks.
  * Receiver
  *   1. Lock.
- *   2. An element is in the buffer: take it. A waiting sender gets the room at once.
- *   3. A sender waits: copy from its element, unlock, wake it.
+ *   2. An element is in the buffer: take it. A waiting sender gets the room at once. Unlock, wake
+ *      that sender.
+ *   3. A sender waits: copy from the sender's element, unlock, wake the sender.
  *   4. Closed: zero the element, -EPIPE.
  *   5. Else enter the queue of receivers and park; the commit unlocks.
  * Closer
  *   1. Lock.
  *   2. closed := 1 [CH2].
  *   3. Take all waiters out of both queues, claim them, give them -EPIPE.
- *   4. Unlock, wake them, so that they run in the order of arrival.
+ *   4. Unlock, wake the waiters in the order of arrival.
  * Observer
- *   1. Nothing is there [CH1].
- *   2. Not closed [CH2]: the caller would have to wait.
- * Invariants under the lock, not counting waiters that another party has ended: elements in the
- *           buffer -> no receiver waits; room in the buffer -> no sender waits; closed -> no
- *           waiter; both queues are non-empty only if one select is in both.
+ *   1. Read n, or without a buffer the count of the opposite side [CH1]. Something is available:
+ *      stop, the caller takes the lock.
+ *   2. Read closed [CH2]. Not closed: the caller would have to wait.
+ * Invariants under the lock, not counting waits that another party has ended
+ *           If there are elements in the buffer, no receiver waits.
+ *           If there is room in the buffer, no sender waits.
+ *           If the channel is closed, there is no waiter.
+ *           Both queues are non-empty only if one select is in both.
  * Edges     [CH1] n or the count of a side  under the lock: store-release -> observer: load-acquire
  *           [CH2] closed                    closer: store-release -> observer: load-acquire
  *           [CH3] all uses of the channel   unref: n_refs sub-acqrel -> last unref: the same
- *           Elements and all else are handed over by the lock, and by waking.
+ *           The lock and the wake hand over elements and all other data.
  * Why an observer is right   a closed channel stays closed. If it is open at the second read, it
- *           was open at the first, and at that moment nothing was available. With a buffer, empty
- *           (or full) alone says this, by the invariants; without a buffer, the opposite queue was
- *           empty. The other order would be wrong: the closer empties the queues, so
- *           "open" first and "no waiter" second may belong to different times. The closer stores
- *           closed before it empties a queue: an observer that sees an emptied queue sees closed as
- *           well [CH1].
- * Why nothing is lost   an element is handed over only after the claim is won, under the lock, so
- *           the winner's wait ends with it. A party that loses a claim hands its element to the
- *           next waiter. A waiter that got nothing leaves the queue under the same lock.
+ *           was open at the first, and at that moment nothing was available. With a buffer, an
+ *           empty (or full) buffer is enough, by the invariants; without a buffer, the opposite
+ *           queue was empty. The other order of the reads would be wrong: the closer empties the
+ *           queues, so "open" first and "no waiter" second may belong to different times. The
+ *           closer stores closed before it empties a queue: an observer that sees an emptied queue
+ *           sees closed as well [CH1].
+ * Why nothing is lost   an element is handed over only after the claim is won, under the lock. The
+ *           claimed wait therefore ends with that element. A party that loses a claim hands its
+ *           element to the next waiter. A waiter that got nothing leaves the queue under the same
+ *           lock.
  * Why the record in the queue outlives its use   PROTOCOL wake: the claimer holds the lock, and
  *           then the claim.
  * Rejected  waking under the lock (the woken waiter would contend for it); a lock-free ring (close,
@@ -166,7 +171,7 @@ int w_chan_close(struct chan *c)
                 return -EPIPE;
         }
         w_store_rel(&c->closed, 1);                               /* [CH2] */
-        W_WINDOW("chan-closed-before-told");
+        W_WINDOW("chan-closed-before-wake");
         close_side(c, &c->receivers, &woken);
         close_side(c, &c->senders, &woken);
         feeder = c->feeder;

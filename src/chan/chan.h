@@ -20,9 +20,9 @@ enum { W_CHAN_INLINE = 64 };    /* bytes of buffer in the record itself */
  * after a won claim the winner until w_wake_up; i immutable while it waits. */
 struct chan_waiter {
         struct list_node link;          /* c  in senders or receivers, or on no list */
-        struct waiter   *waiter;        /* i  its word decides */
+        struct waiter   *waiter;        /* i  its wake word decides the wait */
         void            *elem;          /* i  to copy from or to; NULL: no copy */
-        uint32_t         verdict;       /* i  what to claim with */
+        uint32_t         verdict;       /* i  the value for the claim */
         int32_t          rc;            /* c  from the winner: 0, or -EPIPE */
 };
 
@@ -33,14 +33,14 @@ struct chan_side {
 };
 
 /* A source of elements inside weft. stop is called once, with no lock held, when the elements are
- * not needed any more: at the close or when the last reference goes, whichever is first. */
+ * not needed any more: at the close or when the last reference is dropped, whichever is first. */
 struct chan_feeder {
         void (*stop)(struct chan_feeder *feeder);
 };
 
 /* Key: c lock   i immutable   a edge named */
 struct chan {
-        struct queue_node   link;       /* the pool's while it is free; first, see base/records.h */
+        struct queue_node   link;       /* for the pool of free records; must be the first field */
         struct lock         lock;       /* class chan */
         size_t              elem_size;  /* i */
         size_t              cap;        /* i  elements */
@@ -56,7 +56,7 @@ struct chan {
         _Alignas(16) char   room[W_CHAN_INLINE];
 };
 
-/* The public name of the same thing. */
+/* The public name of struct chan. */
 struct weft_chan;
 
 W_INLINE struct chan *w_chan_of(struct weft_chan *c)
@@ -66,20 +66,20 @@ W_INLINE struct chan *w_chan_of(struct weft_chan *c)
 
 /* ---- memory.c -------------------------------------------------------------------------------- */
 
-/* A channel record with room for cap elements, all else uninitialised; NULL: no memory, or the
- * sizes overflow. Context: any thread, a run is on; no lock held. */
+/* A channel record with room for cap elements; all other fields are uninitialised. NULL: no memory,
+ * or the sizes overflow. Context: any thread, a run is on; no lock held. */
 W_MUST_CHECK struct chan *w_chan_get(size_t elem_size, size_t cap);
 void w_chan_put(struct chan *c);
 
 /* ---- chan.c ---------------------------------------------------------------------------------- */
 
-/* One reference, or NULL. */
+/* A new channel with one reference, or NULL. */
 W_MUST_CHECK struct chan *w_chan_new(size_t elem_size, size_t cap);
 void w_chan_ref(struct chan *c);
 void w_chan_unref(struct chan *c);
 /* 0, or -EPIPE: it was closed before. */
 int w_chan_close(struct chan *c);
-/* Before any other party knows the channel. */
+/* Sets the feeder. Context: before any other party knows the channel. */
 void w_chan_feed(struct chan *c, struct chan_feeder *feeder);
 
 /* ---- send.c, recv.c -------------------------------------------------------------------------- */
@@ -89,11 +89,11 @@ void w_chan_feed(struct chan *c, struct chan_feeder *feeder);
 W_MUST_CHECK int w_chan_try_send(struct chan *c, const void *elem);
 W_MUST_CHECK int w_chan_try_recv(struct chan *c, void *elem);
 
-/* The same, but wait; cancellable. */
+/* The same, but these wait if they must; cancellable. */
 W_MUST_CHECK int w_chan_send(struct chan *c, const void *elem);
 W_MUST_CHECK int w_chan_recv(struct chan *c, void *elem);
 
-/* For feeders: sends a time, an int64_t above 0. -EAGAIN also if a later time went in before: two
+/* For feeders: sends a time, an int64_t above 0. -EAGAIN also if a later time was sent before: two
  * threads may feed at once, and receivers must see the times in order. */
 W_MUST_CHECK int w_chan_try_send_time(struct chan *c, int64_t at);
 

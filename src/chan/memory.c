@@ -2,8 +2,8 @@
  *
  * All memory belongs to the run. Records come from one pool. Buffers that do not fit into the
  * record come from pools of doubling sizes. A larger buffer is a mapping of its own; a list of
- * mappings lets the end of the run unmap those that are left. One lock: it is held for a few
- * instructions, and a cache per P would save less than its own bookkeeping costs.
+ * mappings lets the end of the run unmap the mappings that are left. There is one lock, which is
+ * held for a few instructions: a cache per P would save less than its own bookkeeping costs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -54,7 +54,7 @@ static void free_all(void)
         pool.ready = false;
 }
 
-/* For the first channel of a run. */
+/* Called for the first channel of a run. */
 static W_NOINLINE void set_up_locked(void)
 {
         w_records_init(&pool.chans, sizeof(struct chan));
@@ -76,7 +76,7 @@ static struct records *class_of(size_t bytes)
         return NULL;
 }
 
-/* The size of a mapping for so many bytes; 0: overflow. */
+/* The size of a mapping with room for `bytes` bytes; 0: overflow. */
 static size_t mapping_size(size_t bytes)
 {
         size_t page = w_os_page_size();

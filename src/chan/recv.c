@@ -9,8 +9,8 @@
 
 #include "weft.h"
 
-/* In a scope, or on a foreign thread: the wait must be registered with the other parties that may
- * end it, with no lock held. Then the channel must be checked again. */
+/* For a caller in a scope, or a foreign thread. The wait must be registered with the other parties
+ * that may end it, with no lock held. The channel must then be checked again. */
 static W_NOINLINE int recv_wait_shared(struct chan *c, void *elem)
 {
         struct wait    w;

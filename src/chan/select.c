@@ -3,17 +3,17 @@
  * PROTOCOL select
  *
  * Goal      exactly one case happens, chosen uniformly among the cases that are ready at one
- *           moment. None happens only if at one moment none was ready. Nothing is allocated for any
- *           number of cases, and waiting costs O(1) for each.
+ *           moment. No case happens only if at one moment no case was ready. Nothing is allocated,
+ *           however many cases there are, and waiting costs O(1) for each case.
  * Parties   selector; partners of each channel (plain calls and other selectors); goroutines that
  *           end (joins); the poller and closers of descriptors; timer; scope.
  * Words     the selector's wake word (PROTOCOL wake, wait/wake.c): ARMING, PARKED, verdict, which
  *           is W_VERDICT_OTHER + the case's index. All else is under the channels' locks.
  * Quick
  *   1. Poll every descriptor.
- *   2. Check every case without a lock, as the try forms do. Pick a case that seems ready, each
- *      with the same chance.
- *   3. Lock its channel and do it. Not ready any more: slow.
+ *   2. Check every case without a lock, as the try forms do. Pick one of the cases that seem ready,
+ *      each with the same chance.
+ *   3. Lock its channel and do the case. The case is not ready any more: continue with Slow.
  * Slow
  *   1. Sort the cases by channel, once.
  *   2. Begin the wait, unless there is a default: scope, timer, a record in the queue of every
@@ -25,27 +25,31 @@
  *   7. Unlock all, on the selector's own stack; the word is still ARMING.
  *   8. Park: ARMING -> PARKED; refused if a claimer has won meanwhile.
  *   9. Take every record out, each under its lock.
- *  10. The verdict says what happened. A descriptor that is not ready any more: again from 2.
+ *  10. The verdict says what happened. It names a descriptor that is not ready any more: go to 2.
  * Partner, as in PROTOCOL chan: claims under the channel's lock
  *   PARKED: won; copy, unlock, wake.
  *   ARMING: won; copy, unlock. The selector's park will be refused.
- * Why one moment   quick: the case was ready when it was done, under its lock, and any ready case
- *           may be taken. Slow: with all locks held no channel changes. Joins are checked in the
- *           meantime. A goroutine that has ended stays ended: if all were alive at the last check,
- *           all were alive at the first.
- * Why a partner may hand over in ARMING, unlike timers   it copies under the lock of its channel,
- *           and the selector takes that lock in step 9 before it reads the element or returns.
- * Why no selector serves itself   its own records are not in the queues while it picks.
+ * Why one moment   Quick: the case was ready when it was done, under its lock, and any ready case
+ *           may be taken. Slow: while all locks are held no channel changes, and joins are checked
+ *           then. A goroutine that has ended stays ended: if all goroutines were alive at the last
+ *           check, all were alive at the first.
+ * Why a partner may hand over in ARMING, unlike timers   the partner copies under the lock of its
+ *           channel, and the selector takes that lock in step 9 before it reads the element or
+ *           returns.
+ * Why no selector is its own partner   its own records are not in the queues while it picks.
  * Why no deadlock   locks are taken in address order, and the only other lock, that of an id, is
  *           taken last.
  * Why a join that ends in step 6 is not missed   step 6 finds the goroutine ended. The selector
- *           takes out the records so far, which are joins only, and returns that case. A claim that
- *           another join's end made meanwhile hands nothing over and may be ignored.
+ *           takes out the records so far, which are joins only, and returns that case. The end of
+ *           another joined goroutine may have claimed the selector meanwhile. Such a claim hands
+ *           nothing over and may be ignored.
  * Why a descriptor is not missed   the poller is armed under the lock of the descriptor's queue,
- *           and reports at once if it is ready by then (PROTOCOL poll, net/poll.c). A claim from
- *           there before step 4 hands nothing over: if a channel is ready then, it may be ignored.
+ *           and reports at once if the descriptor is ready by then (PROTOCOL poll, net/poll.c). A
+ *           claim of the poller before step 4 hands nothing over: if a channel is ready in step 4,
+ *           the claim may be ignored.
  * Why a descriptor number is in use until the end   a selector that was woken in vain leaves the
- *           queue and comes back. In between the number could be closed and refer to another file.
+ *           queue and enters it again. In between the number could be closed and refer to another
+ *           file.
  * Rejected  locks held until the commit (as many unlocks on another stack as there are cases);
  *           a random permutation (one more word per case, and no better than counting ready cases).
  * Tests     flow/chan/test_select*.c, flow/chan/test_chan_linear.c, explore scenarios select-*, sim
@@ -120,7 +124,7 @@ static int the_only_chan(const struct select *s)
         return (int)i;
 }
 
-/* One channel and at most a default: the plain operation. */
+/* One channel, and at most a default: does the plain operation. */
 static int select_one(const struct select *s)
 {
         uint32_t            i = (uint32_t)the_only_chan(s);
@@ -143,7 +147,7 @@ static int select_one(const struct select *s)
 
 /* ---- Several cases --------------------------------------------------------------------------- */
 
-/* Picks a case that seems ready, and does it if it still is: its index, or W_SELECT_NONE. */
+/* Picks a case that seems ready, and does it if it is still ready: its index, or W_SELECT_NONE. */
 static int select_quick(const struct select *s)
 {
         int picked = w_select_pick(s);

@@ -80,8 +80,8 @@ enum { W_SELECT_NONE = INT_MIN };
 /* A random number below n, uniform. */
 uint32_t w_select_random(uint32_t n);
 
-/* One of the cases that seem ready, each with the same chance; W_SELECT_NONE. Without locks the
- * answer may be out of date when it is used; with the locks of all channels it is not. */
+/* One of the cases that seem ready, each with the same chance; W_SELECT_NONE: no case. Without
+ * locks the answer may be out of date when it is used; with the locks of all channels it is not. */
 W_MUST_CHECK int w_select_pick(const struct select *s);
 
 /* Does case i, with its channel's lock held: its result, or -EAGAIN. *asleep as in chan/step.h. */
@@ -89,7 +89,7 @@ W_MUST_CHECK int w_select_do(const struct select *s, uint32_t i, struct waiter *
 
 /* ---- select_lock.c --------------------------------------------------------------------------- */
 
-/* Finds the lock order: by address of channels. */
+/* Finds the lock order: the cases sorted by the address of their channel. */
 void w_select_sort(struct select *s);
 void w_select_lock_all(const struct select *s);
 void w_select_unlock_all(const struct select *s);
@@ -104,7 +104,7 @@ void w_select_poll(const struct select *s);
  * w_select_leave_fds later. No lock is held. */
 W_MUST_CHECK int w_select_join_fds(const struct select *s, struct wait *w);
 void w_select_leave_fds(const struct select *s);
-/* The last of these waits is over: the descriptors may be closed now. May switch: yes. */
+/* The select will not wait again: the descriptors may be closed now. May switch: yes. */
 void w_select_end_fds(const struct select *s);
 
 /* Case i has ended the wait. Returns i, with its result stored, or W_SELECT_NONE: the descriptor is

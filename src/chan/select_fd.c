@@ -2,7 +2,8 @@
  *
  * Protocols   cites select (chan/select.c), poll (net/poll.c).
  *
- * A select takes nothing from a descriptor: it reports that it is ready, as poll(2) would.
+ * A select takes no data from a descriptor: it reports that the descriptor is ready, as poll(2)
+ * does.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +17,7 @@ static uint32_t events_of(const struct select_case *cs)
         return cs->kind == WEFT_CASE_READABLE ? W_POLL_IN : W_POLL_OUT;
 }
 
-/* The events of its descriptor, 0: none, or -Exxx. poll(2) would ignore a negative number. */
+/* The events of the descriptor of cs; 0: none; or -Exxx. poll(2) would ignore a negative number. */
 static int poll_case(const struct select_case *cs)
 {
         if (cs->fd < 0 || cs->fd > INT_MAX)

@@ -2,7 +2,7 @@
  *
  * Protocols   cites select (chan/select.c).
  *
- * The cases themselves hold the order: `order` of case k, slot k, is the index of the case with the
+ * The order is stored in the cases: `order` of case k is slot k, the index of the case with the
  * k-th channel. Nothing is allocated, and no case is moved.
  *
  * SPDX-License-Identifier: MIT
@@ -105,7 +105,7 @@ void w_select_sort(struct select *s)
 
 /* ---- Locking --------------------------------------------------------------------------------- */
 
-/* A channel in several cases is locked once: at the first of its slots. */
+/* A channel that is in several cases is locked once, at the first of its slots. */
 static bool is_first_slot(const struct select *s, uint32_t k)
 {
         return k == 0 || chan_at(s, k) != chan_at(s, k - 1);

@@ -21,8 +21,8 @@ uint32_t w_select_random(uint32_t n)
         return w_rand_below(&state, n);
 }
 
-/* Without the locks this is a hint. With them it may err only towards ready: a waiter in the queue
- * may have given up already. */
+/* Without the locks this is a hint. With the locks, "ready" may be wrong and "not ready" is right:
+ * the wait of a waiter in the queue may have ended already. */
 static bool seems_ready(const struct select_case *cs)
 {
         switch (cs->kind) {

@@ -27,8 +27,8 @@ static void leave_joins(const struct select *s, uint32_t n)
         }
 }
 
-/* W_SELECT_NONE, or the index of a join that has ended since, with its result stored. No join is in
- * a queue then. */
+/* W_SELECT_NONE, or the index of a join case: its goroutine has ended, and its result is stored. In
+ * the second case no join is in a queue. */
 static int enqueue_joins(const struct select *s, struct wait *w)
 {
         for (uint32_t i = 0; s->n_joins > 0 && i < s->n; i++) {
@@ -66,8 +66,8 @@ static void enqueue_chans(const struct select *s, struct wait *w)
 
 /* ---- Out of the queues ----------------------------------------------------------------------- */
 
-/* Takes every lock, also that of the channel that ended the wait: a partner that still uses one of
- * the records, or copies an element, holds it. */
+/* Takes the lock of every channel, also of the channel that ended the wait. A partner that still
+ * uses one of the records, or copies an element, holds that lock. */
 static void leave_chans(const struct select *s)
 {
         struct chan *locked = NULL;

@@ -9,8 +9,8 @@
 
 #include "weft.h"
 
-/* In a scope, or on a foreign thread: the wait must be registered with the other parties that may
- * end it, with no lock held. Then the channel must be checked again. */
+/* For a caller in a scope, or a foreign thread. The wait must be registered with the other parties
+ * that may end it, with no lock held. The channel must then be checked again. */
 static W_NOINLINE int send_wait_shared(struct chan *c, const void *elem)
 {
         struct wait    w;
@@ -28,7 +28,7 @@ static W_NOINLINE int send_wait_shared(struct chan *c, const void *elem)
         return rc;
 }
 
-/* The first check found nothing. The lock is held, and released in every case. */
+/* The first check found no room and no receiver. The lock is held, and released in every case. */
 static W_NOINLINE int send_wait_unlock(struct chan *c, const void *elem)
 {
         if (W_LIKELY(w_wait_is_plain()))

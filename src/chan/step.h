@@ -1,8 +1,8 @@
 /* chan/step.h - the steps on a channel under its lock, for send, receive and select alike.
  *
- * Inline: these few lines are what a channel costs, and each has two callers. A step returns the
- * waiter to wake to its caller, which wakes it after it has released the lock. See PROTOCOL chan
- * (chan/chan.c).
+ * Inline, because these few lines are most of what a channel operation costs, and each function has
+ * two callers. A step returns the waiter that must be woken. The caller wakes it after it has
+ * released the lock. See PROTOCOL chan (chan/chan.c).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -54,7 +54,7 @@ W_INLINE void w_chan_enqueue(struct chan_side *side, struct chan_waiter *cw)
         w_chan_side_count(side, 1);
 }
 
-/* Harmless if another party has taken it out already. */
+/* Does nothing if another party has taken cw out already. */
 W_INLINE void w_chan_unlink(struct chan_side *side, struct chan_waiter *cw)
 {
         if (w_list_empty(&cw->link))
@@ -75,7 +75,7 @@ W_INLINE struct chan_waiter *w_chan_claim(struct chan_side *side, struct waiter 
                 enum claim claim = w_wake_claim_quick(cw->waiter, cw->verdict);
 
                 if (W_UNLIKELY(claim == W_CLAIM_LOST))
-                        continue;       /* its wait has ended otherwise; it finds itself unlinked */
+                        continue;       /* another party has ended its wait */
                 *asleep = W_LIKELY(claim == W_CLAIM_WON) ? cw->waiter : NULL;
                 return cw;
         }

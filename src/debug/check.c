@@ -1,6 +1,6 @@
 /* debug/check.c - weft_check: stops the world and checks every goroutine, thread and P.
  *
- * Protocols   cites world (sched/run/world.c), where (sched/preempt/enter.c), pin
+ * Protocols   cites world (sched/run/world.c), where (sched/preempt/enter.c), lockthread
  *             (sched/thread/lockthread.c).
  *
  * The invariants are numbered in sched/sched.h. A violation is fatal and says what was found.
@@ -13,7 +13,6 @@
 #include "sched/thread/lockthread.h"
 #include "sched/sched.h"
 
-#include "sched/live.h"
 #include "sched/run/foreign.h"
 #include "sched/run/world.h"
 #include "sched/thread/thread.h"
@@ -106,7 +105,7 @@ static bool runs(enum g_state state)
         return state == G_RUNNING || state == G_REGION || state == G_PREEMPTED;
 }
 
-/* gp is locked to its thread and waits: the thread sleeps too, or is about to. */
+/* gp is locked to its thread and waits: the thread sleeps too, or is about to sleep. */
 static void check_lockthread(const struct g *gp)
 {
         const struct m *mp = w_g_cold(gp)->locked_m;
@@ -118,7 +117,7 @@ static void check_lockthread(const struct g *gp)
 
 struct census {
         int64_t  n_live;
-        uint32_t n_unseen;      /* run, but on no thread that was checked */
+        uint32_t n_unseen;      /* running goroutines on threads that were not checked */
 };
 
 static bool check_g(void *record, void *arg)
@@ -153,7 +152,7 @@ struct m_census {
         uint32_t n_spinning;
 };
 
-/* Only for an M with its P: one without is not stopped, and may be about to lock or unlock. */
+/* Only for an M that has its P: an M without a P is not stopped, and may just lock or unlock. */
 static void check_dedicated(const struct m *mp)
 {
         const struct g *gp = mp->locked_g;
@@ -263,11 +262,11 @@ static void check_locked(struct p *own)
                 check_m(W_CONTAINER_OF(n, struct m, all_link), &ms);
         check_m_counts(&ms);
         check_preempted();
-        W_CHECK(census.n_live == w_live_count(), "check: %ld goroutines found, %ld counted",
-                (long)census.n_live, (long)w_live_count());
+        W_CHECK(census.n_live == w_g_count_alive(), "check: %ld goroutines found, %ld counted",
+                (long)census.n_live, (long)w_g_count_alive());
 }
 
-/* Skips most checks if the run is ending: the records are being freed, dedicated Ms are gone. */
+/* Skips most checks if the run is ending: records are being freed, and dedicated Ms are gone. */
 void w_check_world(struct p *own)
 {
         for (uint32_t i = 0; i < w_n_p(); i++)

@@ -6,7 +6,6 @@
 
 #include "sched/sched.h"
 
-#include "sched/live.h"
 #include "sched/run/foreign.h"
 #include "sched/thread/thread.h"
 #include "weft.h"
@@ -17,7 +16,7 @@
 _Static_assert(W_ARRAY_LEN(((weft_stats_t *)0)->ready_to_run) == W_READY_BUCKETS,
                "the public histogram has the same buckets");
 
-/* The counter for each reason of a wait. */
+/* The counter for each wait reason. */
 static const size_t entry_of[W_N_WAIT_REASONS] = {
         [W_WAIT_IO] = offsetof(weft_stats_t, parks_io),
         [W_WAIT_PARK] = offsetof(weft_stats_t, parks_park),
@@ -64,7 +63,7 @@ void w_stats_collect(weft_stats_t *st)
         for (uint32_t i = 0; i < w_n_p(); i++)
                 add_p(st, &w_sched.all_p[i]->stats);
         add_p(st, &w_sched.without_p);
-        st->goroutines = (uint64_t)w_live_count();
+        st->goroutines = (uint64_t)w_g_count_alive();
         st->threads_spinning = w_load_rlx(&w_sched.n_spinning);   /* counter */
         w_lock(&w_sched.lock);
         st->procs = w_n_procs();

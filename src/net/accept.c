@@ -3,13 +3,14 @@
  * Protocols   cites poll (net/poll.c), close-notify (net/close_notify.c).
  *
  * A non-blocking socket is tried first. On a blocking socket a caller calls accept(2) only after an
- * event, and only one caller of weft at a time. The call blocks, in a blocking region, only if
- * code other than weft is quicker. A listener that weft made never blocks, and its connections need
- * no further setup: an accept on it is one system call, and one more for the poller.
+ * event, in a blocking region, and weft admits one caller at a time. The call blocks there only if
+ * code other than weft accepts the connection first. A listener that weft made never blocks, and
+ * its connections need no further setup: an accept on it is one system call, and one more for the
+ * poller.
  *
- * Nothing is accepted before there is a poller. If there is then no room for the connection, in
- * weft's table or in the poller, the caller tries that again after pauses, as if nothing had been
- * accepted. A caller that must leave before that is done returns the connection.
+ * No connection is accepted before the poller exists. If weft's table or the poller has no room for
+ * an accepted connection, the caller pauses and tries again to register the connection. A caller
+ * that must leave before the connection is registered returns it all the same.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,9 +36,9 @@ struct accepting {
         int          fd;
         bool         blocks;            /* accept(2) would block */
         bool         woken;             /* it was woken to try, and must pass the listener on */
-        int64_t      pause;             /* the next one, if there is no room */
-        int          got;               /* accepted, and not registered yet; or NOTHING */
-        int          found;             /* by a try just before a pause; or NOTHING */
+        int64_t      pause;             /* how long to pause next, if there is no room */
+        int          got;               /* accepted, but not registered yet; or NOTHING */
+        int          found;             /* the result of a try before a pause; or NOTHING */
 };
 
 /* ---- Trying ---------------------------------------------------------------------------------- */
@@ -116,9 +117,9 @@ static bool is_shortage(int rc)
         return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS || rc == -ENOSPC;
 }
 
-/* A descriptor may have been closed meanwhile. An accept that needs a blocking region is not tried
- * here, at the cost of one pause. -EAGAIN costs a pause too: perhaps it is the wait for which there
- * is no room. */
+/* Called just before the sleep: a descriptor that was closed meanwhile may have made room. If the
+ * accept needs a blocking region it is not tried here, which costs one pause. -EAGAIN costs a pause
+ * too: perhaps there is no room for the wait itself. */
 static bool try_again(void *arg)
 {
         struct accepting *a = arg;
@@ -133,7 +134,7 @@ static bool try_again(void *arg)
         return true;
 }
 
-/* Yields in any case: for want of memory the sleep may be short. */
+/* Yields after a sleep without a result: if memory is short, the sleep may be short too. */
 static int back_off(struct accepting *a)
 {
         int rc = w_close_notify_sleep(a->d, w_time_after(w_os_now(), a->pause), try_again, a);
@@ -173,9 +174,9 @@ static int accept_one(struct accepting *a, uint32_t *where)
 
 /* ---- Public ---------------------------------------------------------------------------------- */
 
-/* A caller that must leave with an accepted connection returns it. To close it would lose it, and
- * its peer has been told that it was accepted. Weft treats it as a foreign descriptor: it works,
- * but each wait arms the poller. */
+/* A caller that must leave with an accepted connection returns that connection. Closing it would
+ * lose it, although its peer has been told that it was accepted. Weft treats an unregistered
+ * connection as a foreign descriptor: it works, but each wait arms the poller. */
 static int accept_and_keep(struct accepting *a, uint32_t *where)
 {
         int blocks = w_desc_is_made(a->d) ? 0 : w_os_socket_waits(a->fd, W_OS_ACCEPTING);

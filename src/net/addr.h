@@ -30,7 +30,7 @@ enum { W_NAME_MAX = 253, W_SERVICE_MAX = 63, W_ZONE_MAX = 31 };
 /* The parts of an address. A text that is missing is empty. */
 struct addr {
         enum addr_host host;
-        uint8_t        ip[16];          /* the first 4 of IPv4 */
+        uint8_t        ip[16];          /* IPv4: the first 4 bytes */
         uint16_t       port;            /* if there is no service */
         bool           abstract;        /* unix: an abstract name, not a file */
         uint8_t        n_path;
@@ -40,8 +40,12 @@ struct addr {
         char           service[W_SERVICE_MAX + 1];
 };
 
-/* Parses an address. Returns 0; -EINVAL: not an address of that network; -ENAMETOOLONG: a unix path
- * that is too long. */
+/* Parses an address.
+ *
+ * Returns
+ *   0
+ *   -EINVAL         not an address of that network
+ *   -ENAMETOOLONG   a unix path that is too long */
 W_MUST_CHECK int w_addr_parse(const struct net *net, const char *text, struct addr *out);
 
 #endif

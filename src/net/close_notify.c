@@ -14,18 +14,18 @@
  * Sleeper
  *   1. Lock; enter the list, n + 1; unlock.
  *   2. Full fence [BS1].
- *   3. CLOSING, or there is room: do not sleep, go to 5.
+ *   3. If CLOSING is set, or there is room, do not sleep: go to 5.
  *   4. Park.
  *   5. Lock; leave the list, n - 1; unlock.
  * Closer
  *   1. Set CLOSING, or close(2).
  *   2. Full fence [BS1].
- *   3. n is not 0: lock; claim all waiters in the list; unlock; wake them.
+ *   3. If n is not 0: lock; claim all waiters in the list; unlock; wake the claimed waiters.
  * Edges     [BS1] n <-> CLOSING, what is closed   sleeper's fence <-> closer's fence
  * Why no sleeper misses it   Whichever fence comes first, step 3 of the other party sees what was
  *           done before that fence. A sleeper that was claimed before it parks does not park.
  * Rejected  A list for each number (a sleeper wants to hear of all closes); a lock in every close.
- * Tests     flow/net/test_accept.c, sim scenarios net_*, mutants beside-*.
+ * Tests     flow/net/test_accept.c, sim scenarios net_*, mutants close-notify-*.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -49,7 +49,7 @@ static struct {
         struct run_end   at_end;
 } all = { .lock = W_LOCK_INIT(close_notify), .list = { &all.list, &all.list } };
 
-/* Called when the last thread of the run is gone, and with them the frames of the sleepers. */
+/* Called when the last thread of the run is gone, and the frames of the sleepers with it. */
 static void forget_all(void)
 {
         w_list_init(&all.list);
@@ -122,7 +122,7 @@ int w_close_notify_sleep(struct desc *d, int64_t until, bool (*try)(void *arg), 
 
         w_wait_begin(&w, until, W_CANCELLABLE);
         w_close_notify_join(&b, &w.waiter);
-        W_WINDOW("beside-joined");
+        W_WINDOW("close-notify-joined");
         if (w_desc_is_closing(d)) {
                 rc = -EBADF;
         } else if (!try || !try(arg)) {

@@ -18,16 +18,16 @@ struct close_waiter {
         struct waiter   *waiter;        /* i */
 };
 
-/* The verdict of a sleeper that must look again. */
+/* The verdict of a sleeper that must check its condition again. */
 enum { W_CLOSE_NOTIFIED = W_VERDICT_OTHER };
 
-/* Between join and leave every weft_close that begins or ends claims w; w is not sole. A sleeper
- * that checks after the join whether its descriptor is being closed, and then parks, misses no
- * close. */
+/* Between join and leave every weft_close that begins or ends claims w. join sets w->sole to false,
+ * because several parties can claim w. A sleeper that checks after the join whether its descriptor
+ * is being closed, and then parks, misses no close. */
 void w_close_notify_join(struct close_waiter *b, struct waiter *w);
 void w_close_notify_leave(struct close_waiter *b);
 
-/* Wakes all sleepers. To be called after a weft_close has begun, and after a close(2). */
+/* Wakes all sleepers. Must be called after a weft_close has begun, and after a close(2). */
 void w_close_notify_wake(void);
 
 /* Sleeps until the time `until`, or until the next w_close_notify_wake. try, unless it is NULL, is

@@ -2,11 +2,11 @@
  *
  * Protocols   cites poll (net/poll.c), close-notify (net/close_notify.c), offload (net/offload.c).
  *
- * A connect in progress is asked again after the poller has reported an event. If the listener of a
- * unix socket has a full queue, the poller cannot wait for room: the connect is tried again after a
- * pause. A blocking socket is connected by another thread. If the caller leaves, it shuts the
- * socket down, so that the thread returns. A thread that was just about to call connect(2) returns
- * when the kernel gives up; the number stays in use until then.
+ * While a connection is being made, connect(2) is called again after each event that the poller
+ * reports. If the listener of a unix socket has a full queue, the poller cannot wait for room:
+ * connect(2) is called again after a pause. A blocking socket is connected by another thread. If
+ * the caller leaves, it shuts the socket down, so that the thread returns. A thread that calls
+ * connect(2) only after that returns when the kernel gives up; the number stays in use until then.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +24,7 @@
 
 enum {
         PAUSE_MIN_NS = 500000, PAUSE_MAX_NS = 50000000,
-        THREADS_MAX = 256,              /* of the threads that run goroutines, may connect */
+        THREADS_MAX = 256,              /* workers that may connect at the same time */
 };
 
 /* ---- Non-blocking sockets -------------------------------------------------------------------- */

@@ -2,34 +2,37 @@
  *
  * PROTOCOL deferred-error
  *
- * Goal      A call that goes on until all is done and then fails returns the number of bytes that
- *           it moved. A socket reports its error only once, so the next call in that direction
- *           returns it: once, and only if the number still belongs to the same socket.
+ * Goal      A call that repeats its transfer until all is done may fail after some bytes. It then
+ *           returns the number of bytes that it moved. A socket reports its error only once, so the
+ *           next call in that direction returns the error: once, and only if the number still
+ *           belongs to the same socket.
  * Parties   saver; taker; closer; other code, which may close(2) the number and open another file.
  * Words     of each number, under its lock:
  *             deferred         directions with a deferred error
  *             deferred_error   the error of each
  *             deferred_of      the file that they came from
  * Saver     (a user of the number)
- *   1. Ask the kernel which file it is. Not a socket: drop the error.
- *   2. Lock; drop the errors of another file; store the error, in place of an older one; unlock.
+ *   1. Ask the kernel which file it is. If it is not a socket, drop the error.
+ *   2. Lock; drop the errors of another file; store the error, in place of an older error; unlock.
  * Taker     (a user of the number)
- *   1. No error in its direction: done.
+ *   1. If there is no error in its direction, done.
  *   2. Ask the kernel which file it is.
- *   3. Lock; take the error out, or drop all if they are of another file; unlock.
- * Closer    (the last user after weft_close) Drop all under the lock, before the number is free.
+ *   3. Lock; take the error out, or drop all errors if they are of another file; unlock.
+ * Closer    (the last user after weft_close) Drop all errors under the lock, before the number is
+ *           free.
  * Why step 1 of the taker needs no lock   A call that begins after the saver has returned sees the
  *           saver's store. Any other call may as well have come before the saver.
- * Why which file   Weft does not learn of a close(2) by other code. The number's next file would
- *           get the error of the old file.
+ * Why ask which file   Weft does not learn of a close(2) by other code. The number's next file
+ *           would get the error of the old file.
  * Why sockets only   The next call on another file finds the error itself: the file is full, or
- *           hung up, or has no reader. Such a file may also be opened again and be well, and it is
- *           the same file then, whereas each socket is a new file.
+ *           hung up, or has no reader. Such a file may also be opened again without an error: it is
+ *           the same file then. Each socket is a new file.
  * Why messages too   After a partial MSG_WAITALL the kernel itself leaves the error in the socket.
  * Rejected  Deferring errors that the arguments alone caused, -EBADF, -EAGAIN, a done scope, or an
  *           error of the wait itself: the next call finds these itself. Keeping the error in the
  *           goroutine: another goroutine may well make the next call.
- * Tests     flow/net/test_transfer.c, sim scenarios kept_*, mutants kept-*.
+ * Tests     flow/net/test_transfer.c, sim scenarios deferred_error_*, mutants
+ *           deferred-error-*.
  *
  * SPDX-License-Identifier: MIT
  */

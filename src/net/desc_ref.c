@@ -57,8 +57,8 @@ bool w_desc_is_file(struct desc *d, int fd)
         return file.is_file;
 }
 
-/* Every call that comes here may switch. Whatever it is nested in, it is in user code during
- * close(2). */
+/* Every caller may switch. An M is in user code during close(2), however deeply the call is nested
+ * in the runtime. */
 int w_desc_close_file(int fd)
 {
         struct m *mp = w_m();

@@ -10,17 +10,17 @@
  *
  * Goal      At most file_threads goroutines have a slot. The longest wait is served first. No slot
  *           is lost if a scope ends the wait of a waiter.
- * Parties   goroutines that enter and leave; scopes; timers.
+ * Parties   goroutines that enter and leave; scopes and timers, which end waits.
  * Words     under the lock: n_in, the slots in use; waits (FIFO), empty unless all are in use.
  * Enter
- *   1. Lock. A slot is free: n_in + 1; unlock; done.
- *   2. Else enter waits; park, the commit unlocks.
- *   3. Woken by a leave: it has the slot of the goroutine that left.
- *      Woken by anything else: lock, leave waits, unlock.
+ *   1. Lock. If a slot is free: n_in + 1; unlock; done.
+ *   2. Else enter waits and park; the commit unlocks.
+ *   3. If a goroutine that left woke it, it has the slot of that goroutine.
+ *      Else lock, leave waits, unlock.
  * Leave
- *   1. Lock. Take the first out of waits and claim it; lost: take the next.
- *   2. Claimed: n_in stays, the slot is handed over; unlock; wake the waiter.
- *      No waiter: n_in - 1; unlock.
+ *   1. Lock. Take the first waiter out of waits and claim it. If the claim is lost, take the next.
+ *   2. If a waiter was claimed, n_in stays: the slot is handed over. Unlock; wake the waiter.
+ *      If there is no waiter: n_in - 1; unlock.
  * Why no slot is lost   The claim decides whether the waiter has the slot or another verdict.
  * End of the run   Goroutines may be left in waits, and threads in files. Neither returns, so the
  *           next run begins with all slots free.

@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-/* Does the caller need a slot? False for a foreign thread, and in a blocking region of the
- * caller: these block no further thread. */
+/* Does the caller need a slot? False for a foreign thread, and inside a blocking region of the
+ * caller: such a caller blocks no further thread. */
 bool w_file_slots_counts(void);
 
 /* Waits for a slot. Returns 0, and the caller must call w_file_slots_leave; -ETIMEDOUT, -ECANCELED.

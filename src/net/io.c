@@ -5,8 +5,8 @@
  *
  * Every call is tried first. Some descriptors cannot be asked not to block. Such a descriptor is
  * polled until it is ready, and then used in a blocking region, by one caller in each direction at
- * a time. The call blocks there only if code other than weft is quicker. A call on a descriptor
- * that weft made does not block even then.
+ * a time. The call blocks there only if code other than weft uses the descriptor first. A call on a
+ * descriptor that weft made does not block even then.
  *
  * A regular file is read without blocking if its data is in memory. Otherwise it is read in a
  * blocking region, with a file slot. A long read begins in a region, so that other goroutines can
@@ -53,8 +53,8 @@ static void unreserve(struct io *io)
 }
 
 /* For a file that cannot be asked not to block. If another caller has reserved the direction, this
- * caller waits until it is free. A terminal that may read empty is read even if there is nothing:
- * no event would tell when read(2) returns, and the kernel itself admits one reader at a time. */
+ * caller waits until the direction is free. A terminal that may read empty is read even if it has
+ * no data: no event would tell when read(2) returns, and the kernel admits one reader at a time. */
 static intptr_t reserve_and_poll(struct io *io)
 {
         bool exclusive = !w_desc_is_made(io->d);
@@ -83,7 +83,7 @@ static intptr_t try_once(struct io *io)
         return io->never_waits ? NEEDS_REGION : reserve_and_poll(io);
 }
 
-/* Lets the next waiter know, if this caller was woken to try. */
+/* Passes the descriptor on to the next waiter, if this caller was woken to try. */
 static void pass_on(struct io *io)
 {
         if (io->woken && io->drained)
@@ -153,7 +153,7 @@ static intptr_t call_in_region(struct io *io)
         return rc;
 }
 
-/* The same for a file, which must wait for a slot. The file may be closed meanwhile. */
+/* The same for a file, after a wait for a slot. The file may be closed meanwhile. */
 static W_NOINLINE intptr_t call_in_slot(struct io *io)
 {
         int rc = w_file_slots_enter();
@@ -167,9 +167,9 @@ static W_NOINLINE intptr_t call_in_slot(struct io *io)
         return done;
 }
 
-/* Makes the call in a region. -EAGAIN there means that the descriptor was ready, but other code was
- * quicker: it is polled again. If that happens twice, a terminal's room may be too small for one
- * character, which the poller reports as room: hence the pause. */
+/* Makes the call in a region. -EAGAIN there means that the descriptor was ready, but other code has
+ * used it first: it is polled again. If that happens twice, a terminal may have less room than one
+ * character needs, which the poller reports as room. Therefore the caller pauses then. */
 static W_NOINLINE intptr_t call_blocking(struct io *io)
 {
         int64_t  pause = 0;

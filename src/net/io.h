@@ -25,9 +25,9 @@ struct io {
         int       fd;           /* c */
         uint32_t  events;       /* c  what it waits for: W_POLL_IN or W_POLL_OUT */
         bool      nowait;       /* c  return -EAGAIN instead of waiting */
-        bool      never_waits;  /* c  it moves nothing, or at an offset in a file */
+        bool      never_waits;  /* c  moves nothing, or moves at an offset in a file */
         bool      is_long;      /* c  copying so much from a file needs a blocking region */
-        bool      is_addressed; /* c  it sends to a receiver that may have no room when fd has */
+        bool      is_addressed; /* c  sends to a receiver that may lack room when fd has */
         bool      defers_error; /* c  an error after some bytes is for the next call */
         /* c  One attempt: the number of bytes moved, or another number >= 0; -Exxx */
         intptr_t (*call)(struct io *io, enum io_how how);
@@ -38,9 +38,9 @@ struct io {
         bool      is_file;      /* e  known to be a regular file or the like */
         bool      woken;        /* e  it was woken to try, and must pass the descriptor on */
         bool      reserved;     /* e  see w_poll_reserve */
-        bool      drained;      /* c  set by an attempt that took all there was, and can tell */
+        bool      drained;      /* c  set by an attempt that knows that it took all */
         bool      gave_up;      /* e  the last error is of the wait, not of an attempt */
-        int64_t   pause;        /* e  before the next try, after a wakeup in vain; 0: wait on */
+        int64_t   pause;        /* e  before the next try, after a vain wakeup; 0: wait */
 };
 
 /* Makes the call until there is no more to do. Returns the number of bytes moved, or the error if

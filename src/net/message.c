@@ -88,7 +88,7 @@ static intptr_t run_recv(int fd, struct msghdr *msg, int flags)
         struct message m = {
                 .io = { .fd = fd, .events = W_POLL_IN, .call = recv_it, .more = recv_more,
                         .defers_error = true,
-                        /* these ask for data that is there or not */
+                        /* these never wait for data */
                         .nowait = flags & (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB) },
                 .in = msg,
                 .iov = { .v = msg->msg_iov, .n = msg->msg_iovlen },

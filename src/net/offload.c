@@ -14,33 +14,37 @@
  *             left     the caller has left
  *             waiter   the caller sleeps
  * Caller
- *   1. Lock; a record with a copy of the job, into the queue. Fewer workers than `most`:
- *      n_workers + 1. Unlock.
- *   2. If it counted a worker, start it. If that fails: lock; n_workers - 1; no worker is left: all
- *      of the queue are DONE, with that error; unlock.
- *   3. Lock; not DONE: park, the commit unlocks.
- *   4. Lock. DONE: take the result, free the record. QUEUED: leave the queue, free the record.
- *      RUNS: set left. Unlock.
+ *   1. Lock; put a record with a copy of the job into the queue. If there are fewer workers than
+ *      `most`: n_workers + 1. Unlock.
+ *   2. If step 1 counted a worker, start it. If the start fails: lock; n_workers - 1; if no worker
+ *      is left, every record in the queue becomes DONE, with that error; unlock.
+ *   3. Lock. If the record is not DONE, park; the commit unlocks.
+ *   4. Lock; then unlock after the work for the record's state:
+ *        DONE     take the result, free the record
+ *        QUEUED   leave the queue, free the record
+ *        RUNS     set left
  * Worker
- *   1. Lock. The queue is empty: n_workers - 1, unlock, end. Else the first record RUNS; copy the
- *      job to the worker's frame; unlock.
+ *   1. Lock. If the queue is empty: n_workers - 1; unlock; end. Else the first record becomes RUNS;
+ *      copy the job to the worker's frame; unlock.
  *   2. Make the call, in a blocking region on the thread's stack.
- *   3. Lock. left: free the record, unlock, drop the result. Else copy the result back, DONE, claim
- *      the waiter, unlock, wake it. Go to 1.
+ *   3. Lock. If left is set: free the record; unlock; drop the result.
+ *      Else copy the result back; the record becomes DONE; claim the waiter; unlock; wake it.
+ *   4. Go to 1.
  * Edges     [ER1] the result of the call   worker, in its frame: done store-release -> the end of
  *                 the run: done load-acquire
- * Why one of the two   `left` and DONE are set under the lock; the party that comes second finds
- *           the other's. A caller in a done scope may find DONE, and drops the result.
+ * Why one of the two   `left` and DONE are set under the lock; the second party finds what the
+ *           first party has set. A caller in a done scope may find DONE, and drops the result.
  * Why no caller waits in vain   A caller that enters the queue finds `most` workers, or starts one.
  *           A worker ends only while the queue is empty, under the lock.
- * Why a copy   The run may end during the call. Its thread stays behind then, and may touch nothing
- *           but its stack (sched/run/abandon.c). If the thread returns in time its goroutine is
- *           dropped all the same: the end of the run reads its frame, and frees the result.
+ * Why a copy   The run may end during the call. The worker's thread stays behind then, and may
+ *           touch nothing but its stack (sched/run/abandon.c). If the thread returns in time, the
+ *           worker is dropped all the same: the end of the run reads its frame, and frees the
+ *           result.
  * Rejected  A semaphore before the call (callers that have left would stay in its queue; a permit
  *           would be lost with a run that ends); the call on the caller's thread (nothing could end
  *           that call).
  * Tests     flow/net/test_resolve.c, flow/net/test_connect.c, sim scenarios net_lookup*, mutants
- *           errand-*.
+ *           offload-*.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -233,12 +237,12 @@ static void worker_main(void *arg)
 
         for (struct offload *e; (e = take_first(&work));) {
                 (void)weft_blocking(do_work, &work);
-                W_WINDOW("errand-run");
+                W_WINDOW("offload-run");
                 give_back(e, &work);
         }
 }
 
-/* n_workers counts it already. */
+/* n_workers counts the new worker already. */
 static void start_worker(struct offload_kind *kind)
 {
         weft_attr    attr = { .name = kind->name, .stack_size = WORKER_STACK };
@@ -329,7 +333,7 @@ int w_offload_call(struct offload_kind *kind, union offload_job *job, struct des
                 start_worker(kind);
         while (!wait_once(e, d, &rc))
                 ;
-        W_WINDOW("errand-waited");
+        W_WINDOW("offload-waited");
         if (leave(e, job, &rc) && rc < 0)
                 kind->drop(job);
         return rc;

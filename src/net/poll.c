@@ -5,13 +5,13 @@
  *
  * PROTOCOL poll
  *
- * Goal      A waiter for a descriptor resumes once there is an event for it; of many waiters that
- *           will read, one for each event. weft_close ends all waits. A user that began before the
- *           close never sees the file that gets the number next, and the old file's events never
- *           reach a waiter for the new file. Other code may close(2) a number and open another file
- *           under it at any time.
- * Parties   waiter: a trier will read or write, an observer only wants to know; deliverer (has
- *           events from the poller); closer; other code.
+ * Goal      A waiter for a descriptor resumes once there is an event for it. Of many waiters that
+ *           will read, one resumes for each event. weft_close ends all waits. A user that began
+ *           before the close never sees the file that gets the number next, and the old file's
+ *           events never reach a waiter for the new file. Other code may close(2) a number and open
+ *           another file under it at any time.
+ * Parties   waiter: a trier will read or write, an observer takes nothing; deliverer (has events
+ *           from the poller); closer; other code.
  * Words     of each number, under its lock:
  *             waits        the waiters, FIFO
  *             trying       directions in which a woken trier is about to try
@@ -24,60 +24,63 @@
  *     1. Lock; seq + 1; the poller forgets the file; unlock.
  *     2. users := 0.
  *     3. close(2).
- *     4. Lock; all waiters look again; unlock.
+ *     4. Lock; wake all waiters, which check again; unlock.
  * Waiter, after a try that would have blocked
  *   1. Lock. If it was woken to try, remove its direction from trying.
- *   2. CLOSING: unlock, return.
- *   3. Arm for its directions, and for those with a waiter that are neither trying nor reserved.
+ *   2. If CLOSING is set: unlock, return.
+ *   3. Arm for its directions, and for every direction that has a waiter and is not taken: neither
+ *      in trying nor in reserved.
  *   4. Enter waits, at the front if it was woken to try: it came first. Park; the commit unlocks.
- *   5. Woken, but not by the descriptor: lock, leave waits, unlock.
+ *   5. If something other than the descriptor woke it: lock, leave waits, unlock.
  * Arm
- *   1. known: arm. If the poller does not know the file, other code has closed it. All waits were
- *      for that file: they get -EBADF, and the number is not known.
- *   2. not known: seq + 1; add.
+ *   1. If known: arm. If the poller does not know the file, other code has closed it. All waits
+ *      were for that file: the waiters get -EBADF, and known becomes false.
+ *   2. If not known: seq + 1; add the file to the poller.
  * Made by weft
  *   Registered once, under a new seq; the poller reports each new event. Triers follow PROTOCOL
- *   poll-edge. Observers enter waits as here; to arm makes the poller report the present state once
- *   more. The end of the last user makes the number foreign again.
+ *   poll-edge. Observers enter waits as here; for them, arming makes the poller report the present
+ *   state once more. The end of the last user makes the number foreign again.
  * Deliverer
- *   1. Lock. Another seq: unlock, done.
- *   2. Claim the waiters that wait for what happened; an error concerns all. All observers; in each
- *      direction neither trying nor reserved the first trier, and add the direction to trying.
- *   3. Waiters are left: arm for them. If that fails they get -EBADF.
+ *   1. Lock. If the event has another seq: unlock, done.
+ *   2. Of the waiters for this event (an error is an event for all) claim every observer and, in
+ *      each direction that is not taken, the first trier. Add the trier's direction to trying.
+ *   3. If waiters are left, arm for them. If that fails, they get -EBADF.
  *   4. Unlock; wake the claimed waiters.
  * Select    An observer that unlocks by itself and parks later. It is claimed under the lock before
  *           or after it parks, and takes the lock before it reads what happened.
  * Tried     A woken trier that is done: lock; remove its direction from trying; arm if waiters are
  *           left in that direction; unlock. The poller reports at once if there is more for them.
  * Holder, of a file that cannot be asked not to block
- *   1. Lock. Its direction is reserved: unlock, wait. Else reserve it; unlock.
- *   2. Poll the file. Nothing: go to 4, then wait.
+ *   1. Lock. If its direction is reserved: unlock, wait. Else reserve it; unlock.
+ *   2. Poll the file. If there is no event, go to 4, then wait.
  *   3. Make the call, in a blocking region.
  *   4. Lock; unreserve; arm if the direction has waiters and is not in trying; unlock.
  * Edges     [PL1] the work of its users   end: users sub-acqrel, store-release -> the closing user
  *                 and the next begin: users sub-acqrel, CAS-acqrel
- * Why no event is lost   The poller remembers what it is armed for, and reports at once what is
- *           already so: the time of a try does not matter. A waiter has armed its direction under
- *           the lock, or the trier or holder of that direction will. An event that is reported but
- *           not delivered is delivered under the lock, to the waiters of that time: they try.
+ * Why no event is lost   The poller remembers what it is armed for, and reports a condition that
+ *           holds already at once: the time of a try does not matter. A waiter has armed its
+ *           direction under the lock, or the trier or holder of that direction will arm it. A
+ *           reported event is delivered later, under the lock, to the waiters of that time: they
+ *           try.
  * Why one holder per direction   If two callers poll, both see the same byte and both call read(2).
  *           The second blocks in the kernel, where neither a scope nor weft_close can reach it, and
  *           later takes data meant for another reader. No waiter is woken while there is a holder:
  *           it would wait again, in a loop, because the byte stays until the holder has taken it.
- *           Readers and writers have separate holders: a writer may have to wait for a reader. Only
- *           quicker code outside weft leaves a holder in the kernel; its waiters can be cancelled.
- *           The number stays reserved that long, even if other code gives it to another file.
+ *           Readers and writers have separate holders: a writer may have to wait for a reader. A
+ *           holder blocks in the kernel only if code outside weft takes the data first; the waiters
+ *           can still be cancelled. The direction stays reserved that long, even if other code
+ *           gives the number to another file.
  * Why seq   A deliverer may have its events for long. They carry the seq under which the file was
  *           armed. The poller may also report a file that is closed here and open elsewhere.
  * Why users A woken waiter, and a waiter between its try and its wait, would use the next file.
- * Why step 4 of end   Between 2 and 3 a caller may begin, while the file is open, and wait for it.
+ * Why step 4 of end   Between 2 and 3 a user may begin, while the file is open, and wait for it.
  * Why desc.edge is read without the lock   It changes when weft makes a file, and after the last
- *           user of a closed file: a user that begins later sees that by PL1.
+ *           user of a closed file. A user that begins later sees the change by PL1.
  * Rejected  Foreign descriptors registered for good, edge-triggered (no report when the number gets
  *           another file); waking all readers (a herd).
- * Tests     flow/net/test_wait_fd.c, flow/net/test_pipe.c, flow/net/test_fd_order.c,
+ * Tests     flow/net/test_fd_wait.c, flow/net/test_pipe.c, flow/net/test_fd_order.c,
  *           flow/net/test_tty.c, sim scenarios poll_*, mutants poll-*; windows poll-armed,
- *           poll-woken, poll-held.
+ *           poll-woken, poll-reserved.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -93,9 +96,9 @@
 #include <errno.h>      /* -Exxx */
 
 enum {
-        READY = W_VERDICT_OTHER,        /* and, if it tries, in desc.trying */
+        READY = W_VERDICT_OTHER,        /* the direction of a trier is in desc.trying */
         CLOSED,
-        CHANGED,                        /* perhaps another file by now: look again */
+        CHANGED,                        /* perhaps another file by now: check again */
 };
 
 enum {
@@ -103,7 +106,7 @@ enum {
         ARM_ATTEMPTS = 8,               /* while other code changes files under the number */
 };
 
-#define ANYTHING UINT32_MAX     /* as what has happened: all waiters must look */
+#define ANYTHING UINT32_MAX     /* as events: every waiter must check again */
 
 static const uint32_t directions[W_N_DIRECTIONS] = { W_POLL_IN, W_POLL_PRI, W_POLL_OUT,
                                                      W_POLL_RDHUP };
@@ -187,7 +190,7 @@ void w_poll_change_locked(struct desc *d, struct queue *woken)
 
 /* ---- Arming ---------------------------------------------------------------------------------- */
 
-/* For the waiters that are in the queue already. */
+/* Arms for the waiters that are in the queue already. */
 static void arm_again_locked(struct desc *d, int fd, struct queue *woken)
 {
         int                 rc;
@@ -217,8 +220,8 @@ void w_poll_lose_locked(struct desc *d, struct queue *woken)
         w_store_rlx(&d->edge, 0);                                  /* guarded by the lock */
 }
 
-/* For a caller that is about to wait for events, and for the waiters. Waiters for a file that is
- * gone get -EBADF. */
+/* Arms for a caller that is about to wait for `events`, and for the waiters in the queue. Waiters
+ * for a file that is gone get -EBADF. */
 static int arm_locked(struct desc *d, int fd, uint32_t events, struct queue *woken)
 {
         int                 rc;
@@ -250,8 +253,8 @@ static void unlock_desc(void *arg)
         w_unlock(&((struct desc *)arg)->lock);
 }
 
-/* Enters the queue and keeps the lock for the park if it returns 0. The waiters of a file that is
- * gone are woken without the lock; then it begins anew. */
+/* Enters the queue. Returns 0 with the lock held, for the park. The waiters of a file that is gone
+ * are woken without the lock; then the join begins anew. */
 static int join_lock(struct desc *d, int fd, struct fd_wait *w, enum poll_how how)
 {
         for (;;) {
@@ -374,7 +377,7 @@ void w_poll_unreserve(struct desc *d, int fd, uint32_t events)
 {
         struct queue woken = { 0 };
 
-        W_WINDOW("poll-held");
+        W_WINDOW("poll-reserved");
         w_lock(&d->lock);
         d->reserved &= ~events;
         if (wanted_locked(d) & events)
@@ -385,7 +388,7 @@ void w_poll_unreserve(struct desc *d, int fd, uint32_t events)
 
 /* ---- Delivery -------------------------------------------------------------------------------- */
 
-/* Observers that ask for no direction are told of errors too. */
+/* Errors wake observers that wait for no direction, too. */
 static void claim_some_locked(struct desc *d, uint32_t got, struct queue *woken)
 {
         W_LIST_EACH(n, &d->waits) {

@@ -21,8 +21,8 @@ struct waiter;
 
 enum poll_how {
         W_POLL_FIRST,           /* the caller did not wait before */
-        W_POLL_AGAIN,           /* the caller has tried, after a wait that returned 0. All later
-                                 * waits are of this kind, or it calls w_poll_tried */
+        W_POLL_AGAIN,           /* the caller has tried, after a wait that returned 0. It must wait
+                                 * in this way again, or call w_poll_tried */
         W_POLL_OBSERVE,         /* the caller only observes, and will take nothing away */
 };
 
@@ -30,7 +30,7 @@ enum poll_how {
 enum poll_first {
         W_POLL_TRY,             /* try; no other waiter relies on this try */
         W_POLL_TRY_WOKEN,       /* try, as after a wait that returned 0 */
-        W_POLL_WAIT,            /* nothing can be there: wait, W_POLL_FIRST */
+        W_POLL_WAIT,            /* nothing can be there: wait with W_POLL_FIRST */
 };
 
 /* For a descriptor that weft made (net/poll_edge.c): saves a wait that returns at once, or a try
@@ -55,8 +55,9 @@ void w_poll_drained(struct desc *d, uint32_t events);
 
 /* Reserves a direction (events: W_POLL_IN or W_POLL_OUT) for a call that may block, and for the
  * poll before that call. Only one caller at a time may do this, or two callers would see the same
- * event. False: another caller has reserved it; a waiter is told of what is left when that caller
- * unreserves. Not for descriptors that weft made, which never block. Context: a user. */
+ * event. False: another caller has reserved the direction; when that caller unreserves it, a waiter
+ * is told of the events that are left. Not for descriptors that weft made, which never block.
+ * Context: a user. */
 W_MUST_CHECK bool w_poll_reserve(struct desc *d, uint32_t events);
 void w_poll_unreserve(struct desc *d, int fd, uint32_t events);
 
@@ -67,18 +68,18 @@ struct fd_wait {
         struct waiter   *waiter;        /* i */
         uint32_t         events;        /* i */
         uint32_t         verdict;       /* i  for its waiter; 0: what has happened */
-        uint8_t          happened;      /* d  READY and so on; 0: nothing */
+        uint8_t          happened;      /* d  a verdict of net/poll.c; 0: nothing */
         bool             tries;         /* i  false: it only observes */
         bool             queued;        /* d */
 };
 
 /* For an observer that waits for other things too: enters the wait queue. From now on, until
  * w_poll_leave, its waiter may be claimed with `verdict`. The caller has checked that w_netpoll is
- * available, and has called w_netpoll_wait_begins. Errors as of w_poll_wait; then it is not in the
- * queue. Context: no lock held; may switch: no. */
+ * available, and has called w_netpoll_wait_begins. Returns the errors of w_poll_wait; after an
+ * error w is not in the queue. Context: no lock held; may switch: no. */
 W_MUST_CHECK int w_poll_join(struct desc *d, int fd, struct fd_wait *w);
-/* Leaves the queue, if it is still in there. -EBADF: the descriptor was closed; 0: it may be ready,
- * or not. */
+/* Leaves the queue, if w is still in it. -EBADF: the descriptor was closed; 0: it may be ready, or
+ * not. */
 int w_poll_leave(struct desc *d, struct fd_wait *w);
 
 /* Claims the waiters for these events and puts them into `woken`, for w_ready_many. Foreign threads

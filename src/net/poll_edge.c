@@ -21,24 +21,31 @@
  *           it to try until the kernel says that it would block, or else to pass the direction on.
  *           Several triers may be responsible, and need not know of each other.
  * Trier
- *   1. Before a read: READY -> NOTHING, responsible. DRAINED: go to 3.
+ *   1. Before a read: if the word is DRAINED, go to 3. If it is READY: READY -> NOTHING, and the
+ *      trier is responsible.
  *   2. Try. If it would block, go to 3, else to 5.
- *   3. READY -> NOTHING: responsible, go to 2. NOTHING or DRAINED: park; the commit makes it ALONE.
- *      If that CAS fails, repeat 3. With a deadline, in a scope, on a foreign thread, or with other
- *      waiters: go to 4.
- *   4. Lock; NOTHING, DRAINED or ALONE -> QUEUE. Enter waits, behind the waiter that was ALONE, but
- *      at the front if responsible. Park; the commit unlocks. Woken by the direction: go to 2.
- *      Woken by anything else: lock, leave waits, unlock.
- *   5. Done. If responsible: pass on. Or, after a read of all there was from a TCP socket with
- *      nothing in seen: NOTHING -> DRAINED.
- * Pass on   NOTHING or DRAINED -> READY. Else lock; as the deliverer, step 3; unlock.
+ *   3. Act on the word:
+ *        READY              READY -> NOTHING; the trier is responsible; go to 2
+ *        NOTHING, DRAINED   park; the commit makes the word ALONE. If that CAS fails, repeat 3
+ *        ALONE, QUEUE       go to 4
+ *        GONE               return
+ *      With a deadline, in a scope or on a foreign thread, go to 4 instead of parking here.
+ *   4. Lock; NOTHING, DRAINED or ALONE -> QUEUE. If the word is READY or GONE: unlock, go to 3.
+ *      Enter waits, behind the waiter that was ALONE, but at the front if responsible. Park; the
+ *      commit unlocks. If the direction woke it, go to 2. Else lock, leave waits, unlock.
+ *   5. Done. If responsible, pass on. But if it read all there was from a TCP socket, and seen is
+ *      empty: NOTHING -> DRAINED.
+ * Pass on   NOTHING or DRAINED -> READY. Else lock; do step 3 of the deliverer; unlock.
  * Deliverer
- *   1. Lock. Another seq: unlock, done.
- *   2. Add to seen. If that is new, write the word of direction in anew, unchanged.
- *   3. Each direction: NOTHING or DRAINED -> READY. ALONE -> NOTHING, and wake the waiter. QUEUE:
- *      wake the first of waits that can be claimed.
+ *   1. Lock. If the event has another seq: unlock, done.
+ *   2. Add ends, errors and urgent data to seen. If one of them is new, write the word of the
+ *      direction `in` once more, unchanged.
+ *   3. For each direction of the event, act on the word:
+ *        NOTHING, DRAINED   -> READY
+ *        ALONE              -> NOTHING; wake the waiter
+ *        QUEUE              wake the first waiter in waits that can be claimed
  *   4. Wake all observers, which are in the queue of PROTOCOL poll. Unlock.
- * Closer    Lock; each direction: GONE; wake all waiters; unlock.
+ * Closer    Lock; the word of each direction becomes GONE; wake all waiters; unlock.
  * Edges     [OW1] the waiter, what was seen   word CAS-release, add-release -> the party that takes
  *                 it: word CAS-acquire, exchange-acqrel
  * Why no event is lost   The poller reports each event at least once, after it happened. Take an
@@ -64,15 +71,15 @@
  *           Each read checks what other code did to a TCP socket (TCP_ULP): w_os_fd_read_tcp.
  * Why ALONE stays valid for the deliverer   Only the direction ends such a wait, and only the party
  *           that takes the address out of the word may wake the waiter.
- * Misuse    Other code that closes the number must use weft_close. A waiter then waits for ever, or
- *           gets -EBADF at weft_close, when weft makes a descriptor of that number, or when an
- *           observer waits. Another foreign file under the number can be read and written, but
- *           waits for it hear nothing. Nothing is corrupted: events of the old file under another
- *           number go to waiters of the old number, which look again.
+ * Misuse    Code that closes the number must use weft_close. After a close(2) by other code, a
+ *           waiter waits for ever, or gets -EBADF at weft_close, when weft makes a descriptor of
+ *           that number, or when an observer waits. Another foreign file under the number can be
+ *           read and written, but waits for it get no events. Nothing is corrupted: events of the
+ *           old file under another number go to waiters of the old number, which check again.
  * Rejected  Waking all (a herd); arming for each wait (a system call); a try only after a report
  *           (data that is there already would wait for the poller).
- * Tests     flow/net/test_edge_triggered.c, flow/net/test_fd_order.c, sim scenarios own_* and
- *           poll_own_*, mutants own-*; windows own-parks, own-joins, own-tried.
+ * Tests     flow/net/test_edge_triggered.c, flow/net/test_fd_order.c, sim scenarios poll_edge_*,
+ *           mutants poll-edge-*; windows edge-parks, edge-joins, edge-tried.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -257,7 +264,7 @@ static bool commit_alone(struct g *gp, void *arg)
         struct edge_wait *w = arg;
 
         (void)gp;
-        W_WINDOW("own-parks");
+        W_WINDOW("edge-parks");
         return w_cas_rel(&w->dir->word, &w->found, (uintptr_t)w); /* [OW1] */
 }
 
@@ -287,7 +294,7 @@ static bool join_locked(struct edge_dir *dir, struct edge_wait *w)
                         return false;
                 uintptr_t found = word;
 
-                W_WINDOW("own-joins");
+                W_WINDOW("edge-joins");
                 if (!w_cas_acqrel(&dir->word, &word, QUEUE))      /* [OW1] */
                         continue;
                 if (is_alone(found))
@@ -382,7 +389,7 @@ void w_edge_tried(struct desc *d, uint32_t events)
         uintptr_t       word = w_load_rlx(&dir->word);            /* hint: the CAS decides */
         struct queue    woken = { 0 };
 
-        W_WINDOW("own-tried");
+        W_WINDOW("edge-tried");
         while (is_free(word))
                 if (w_cas_rel(&dir->word, &word, READY))          /* [OW1] */
                         return;

@@ -219,7 +219,7 @@ uint32_t w_addrs_remaining(const struct addrs *as)
 
 /* ---- Public ---------------------------------------------------------------------------------- */
 
-/* Returns 0, or the error of a question that is not even asked. */
+/* Returns 0, or EAI_* if the question is too long to be asked. */
 static int write_question(struct w_os_lookup *ask, const char *node, const char *service,
                           const struct addrinfo *hints)
 {

@@ -7,7 +7,7 @@
 
 #include "net/addr.h"
 
-/* In the order in which they must be tried. */
+/* Addresses, in the order in which they must be tried. */
 struct addrs {
         enum addr_host   host;          /* what the text says */
         uint32_t         n_few, i_few;
@@ -15,7 +15,7 @@ struct addrs {
         void            *list;          /* the answer of the resolver */
         const void      *at[2];         /* by family: the last address used */
         enum w_os_family turn;
-        bool             in_turn;       /* the families alternate; else `turn` first, all of it */
+        bool             in_turn;       /* the families alternate; else `turn` goes first */
 };
 
 enum addr_use { W_TO_LISTEN, W_TO_DIAL };

@@ -1,6 +1,6 @@
 /* net/unix_path.h - files of unix sockets, which are removed with the socket.
  *
- * A listener uses it thus:
+ * A listener calls:
  *
  *   path = w_unix_path_new()                   before the socket is bound
  *   w_unix_path_bound(path, addr)              right after
@@ -28,9 +28,9 @@ void w_unix_path_drop(struct unix_path *path);
 /* Frees the record and leaves the file alone. NULL is allowed. */
 void w_unix_path_forget(struct unix_path *path);
 
-/* For weft_close of d: removes its file, if it has one and the path has no other file by now. The
- * socket is still open, so that no other file can have its inode number. *where is the result of
- * w_enter: the call leaves the runtime around the system call, which may take long. */
+/* For weft_close of d: removes the file of d, if there is one and the path does not lead to another
+ * file by now. The socket is still open, so that no other file can have its inode number. *where is
+ * the result of w_enter: the call leaves the runtime around the system call, which may be slow. */
 void w_unix_path_remove(struct desc *d, uint32_t *where);
 
 #endif

@@ -2,10 +2,11 @@
  *
  * Protocols   cites poll (net/poll.c).
  *
- * The end of one child is waited for on a pidfd. There is no pidfd for the end of any child, nor
- * for stops, and older kernels have none at all; or there are no descriptors left, or no room in
- * the poller. Then the kernel is asked repeatedly, after growing pauses. A thread that blocks in
- * waitpid(2) could not be called back when a scope is done, or when the run ends.
+ * A wait for the end of one child waits on a pidfd. There is no pidfd for the end of any child, nor
+ * for stops, and older kernels have none at all. There may also be no descriptor left, or no room
+ * in the poller. In these cases the caller asks the kernel repeatedly, after growing pauses. A
+ * thread that blocks in waitpid(2) could not be made to return when a scope is done, or when the
+ * run ends.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -25,7 +25,7 @@ enum {
 struct iovec;
 struct msghdr;
 
-/* The events of `events` that hold now, and NVAL, ERR and HUP, as poll(2) reports them. */
+/* Returns those of `events` that hold now, and NVAL, ERR and HUP, as poll(2) reports them. */
 W_MUST_CHECK int w_os_fd_poll(int fd, uint32_t events);
 
 /* As read(2) and write(2), but SIGPIPE is never sent. The first two do not wait, whatever the
@@ -34,9 +34,8 @@ W_MUST_CHECK int w_os_fd_poll(int fd, uint32_t events);
  * it takes, but a write to a terminal that is full may return -EAGAIN. */
 W_MUST_CHECK intptr_t w_os_fd_read(int fd, void *buf, size_t n);
 W_MUST_CHECK intptr_t w_os_fd_write(int fd, const void *buf, size_t n);
-/* Reads from a socket for which w_os_fd_is_tcp returned 1; n > 0. *drained: the call took all data
- * that had arrived, and the call itself can tell. Later data, and the end of the stream, is
- * reported later. */
+/* Reads from a socket for which w_os_fd_is_tcp returned 1; n > 0. *drained: the call can tell that
+ * it took all data that had arrived. Later data, and the end of the stream, are reported later. */
 W_MUST_CHECK intptr_t w_os_fd_read_tcp(int fd, void *buf, size_t n, bool *drained);
 W_MUST_CHECK int w_os_fd_is_tcp(int fd);
 W_MUST_CHECK intptr_t w_os_fd_write_blocking(int fd, const void *buf, size_t n);

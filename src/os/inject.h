@@ -1,11 +1,12 @@
 /* os/inject.h - debug builds: let the k-th call to the kernel fail.
  *
  * For tests. Every call of os/linux that takes something from the kernel and may be refused passes
- * an injection point before it is made; a test says which one is to be refused and with what. Calls
- * that only give something back have no point, because nobody could do anything about it, except
- * munmap, which the kernel really does refuse when it would have to split a mapping and may not.
+ * an injection point before it is made. A test says which call must fail, and with which error.
+ * Calls that only give something back have no injection point, because their callers could not
+ * react to a failure. The exception is munmap: the kernel really refuses it when it would have to
+ * split a mapping and may not.
  *
- * Release builds contain none of it. The simulator fails calls by its own seeded choice.
+ * Release builds contain no injection points. The simulator fails calls by its own seeded choice.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,28 +34,28 @@ enum w_os_call {
         W_CALL_SOCKET,          /* socket, bind, listen, connect */
         W_CALL_ACCEPT,
         W_N_CALLS,
-        W_CALL_ANY = W_N_CALLS, /* whichever of them comes */
+        W_CALL_ANY = W_N_CALLS, /* a call of any kind */
 };
 
 #if defined(W_DEBUG)
 
-/* From now on the k-th call of that kind (1: the next one) fails with `error`, a positive errno,
- * without being made. Replaces what was asked for before; counting starts anew.
+/* Requests that the k-th call of that kind from now on (1: the next call) fails with `error`, a
+ * positive errno, without being made. Replaces the request before; counting starts anew.
  * Context: any thread; calls under way in other threads may still count for the old request. */
 void w_inject_once(enum w_os_call kind, uint32_t k, int error);
 
-/* The same for the k-th and every later one. */
+/* The same for the k-th and every later call. */
 void w_inject_from(enum w_os_call kind, uint32_t k, int error);
 
-/* Nothing fails any more; counting starts anew. */
+/* Ends the request: no call fails any more. Counting starts anew. */
 void w_inject_off(void);
 
-/* Calls of that kind that were asked for since then, refused ones included, and how many calls of
- * all kinds were refused. */
+/* The number of calls of that kind since counting started, refused calls included; and the number
+ * of refused calls of all kinds. */
 uint32_t w_inject_calls(enum w_os_call kind);
 uint32_t w_inject_hits(void);
 
-/* The injection point: 0, or the negative error that the call is to return. Async-signal-safe. */
+/* The injection point: 0, or the negative error that the call must return. Async-signal-safe. */
 int w_inject_point(enum w_os_call kind);
 
 #else

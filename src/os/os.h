@@ -1,7 +1,7 @@
 /* os/os.h - CONTRACT: everything weft asks of an operating system.
  *
  * Two implementations: os/linux (the real one) and os/sim (the simulated machine). os/explore
- * implements the few calls that the explored parts need. Nothing above this line talks to the
+ * implements the few calls that the explored parts need. No code above this layer talks to the
  * kernel or to libc's threads in any other way.
  *
  * Rules for every call:

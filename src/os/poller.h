@@ -29,15 +29,21 @@ void w_os_poller_close(struct w_os_poller *poller);
  * has received. The registration belongs to the open file together with the number. It ends when
  * the last descriptor of the file is closed, which may be another number.
  *
- * w_os_poller_add is for a file that is not registered under that number, w_os_poller_arm for one
- * that is. -EEXIST, -ENOENT: the opposite holds. -EBADF. From add only: -EPERM: files of that kind
- * are always ready; -ENOMEM, -ENOSPC. */
+ * w_os_poller_add is for a file that is not registered under that number, w_os_poller_arm for a
+ * file that is registered.
+ *
+ * Returns
+ *   0
+ *   -EEXIST   add: the file is registered under that number
+ *   -ENOENT   arm: the file is not registered under that number
+ *   -EPERM    add: files of that kind are always ready
+ *   -EBADF; add also -ENOMEM, -ENOSPC */
 W_MUST_CHECK int w_os_poller_add(struct w_os_poller *poller, int fd, uint32_t seq, uint32_t events);
 W_MUST_CHECK int w_os_poller_arm(struct w_os_poller *poller, int fd, uint32_t seq, uint32_t events);
-/* Watches a file, edge-triggered, that stays under that number until w_os_poller_forget or its end
- * and that is never armed. Each new event is reported to one w_os_poller_wait, together with every
- * other condition that holds then: IN, PRI, OUT, RDHUP, ERR, HUP. Several events may come as one
- * report. The first report is of the conditions that hold already. Errors as add. */
+/* Watches a file, edge-triggered. The file must stay under that number until w_os_poller_forget or
+ * its end, and is never armed. Each new event is reported to one w_os_poller_wait, together with
+ * every other condition that holds then: IN, PRI, OUT, RDHUP, ERR, HUP. Several events may come as
+ * one report. The first report is of the conditions that hold already. Errors as add. */
 W_MUST_CHECK int w_os_poller_watch(struct w_os_poller *poller, int fd, uint32_t seq);
 /* Reports the conditions of such a file again, as at the beginning. -ENOENT: the number belongs to
  * another file; -EBADF. */

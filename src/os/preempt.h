@@ -34,8 +34,8 @@ enum w_os_preempt_cause {
 W_MUST_CHECK int w_os_preempt_watch(int signo, void (*on_preempt)(const struct w_os_regs *regs,
                                                                  enum w_os_preempt_cause why));
 /* Sends that signal to a thread of this process, which must exist. The signal may be lost if the
- * same signal is pending from another sender: send again. A wait of the thread in the kernel may
- * end early, see w_os_thread_state. -EAGAIN and others: not sent. */
+ * same signal is pending from another sender: the caller must send it again. A wait of the thread
+ * in the kernel may end early, see w_os_thread_state. -EAGAIN and others: not sent. */
 W_MUST_CHECK int w_os_preempt_send(int tid);
 /* False: the program has installed another handler since. */
 bool w_os_preempt_is_watched(void);

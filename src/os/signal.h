@@ -48,15 +48,15 @@ enum { W_SIG_QUIT = 3, W_SIG_URG = 23 };
 
 /* The signals in libc's sigset_t at `set`. */
 uint64_t w_os_signals_of(const void *set);
-/* The signals that cannot be caught, and those that w_os_faults_watch has. */
+/* The signals that cannot be caught, and the signals that w_os_faults_watch uses. */
 uint64_t w_os_signals_reserved(void);
 bool w_os_signal_is_ignored(int sig);
 
 /* From now on calls `on_arrival` whenever the signal arrives, in a handler on the signal stack of
  * the thread that it hits. If on_arrival returns true, the signal is passed on to the earlier
  * handler. on_arrival must be the same function for all signals. It may still be called a moment
- * after the release, and for ever by handlers that were installed on top of ours and pass on.
- * System calls that the signal interrupts are restarted. -EINVAL: the signal cannot be caught.
+ * after the release, and for ever by a handler on top of ours that passes its signals on. System
+ * calls that the signal interrupts are restarted. -EINVAL: the signal cannot be caught.
  * A signal must be released before it is caught again; one call at a time. */
 W_MUST_CHECK int w_os_signal_catch(int sig, bool (*on_arrival)(int sig));
 /* Restores the earlier handler, unless the handler is not ours any more. */

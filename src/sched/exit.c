@@ -1,6 +1,6 @@
 /* sched/exit.c - the end of a goroutine: its stack and record are free once it is off them.
  *
- * Protocols   cites park (sched/switch.c), ids (sched/ids.c), live (sched/live.c).
+ * Protocols   cites park (sched/switch.c), ids (sched/ids.c), live (sched/g.c).
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,7 +8,6 @@
 
 #include "base/assert.h"
 #include "sched/commit.h"
-#include "sched/live.h"
 #include "sched/local.h"
 #include "sched/preempt/take.h"
 #include "sched/queue/queue.h"
@@ -44,7 +43,7 @@ static void end_record(struct p *pp, struct g *gp)
         struct scope    *home = gp->scope;
 
         w_list_init(&joiners);
-        w_live_ended(pp);       /* a joiner that wakes must not count it any more */
+        w_g_count_ended(pp);       /* a joiner that wakes must not count it any more */
         w_id_end(gp, &joiners);
         w_g_move(gp, G_RUNNING, G_DEAD);
         w_g_put(pp, gp);
@@ -54,34 +53,26 @@ static void end_record(struct p *pp, struct g *gp)
                 head_of(home)->left(home);
 }
 
-static void free_stack(struct p *pp, struct g *gp)
+void w_commit_exit(struct m *mp, const struct commit *c)
 {
+        struct p     *pp = mp->p;
+        struct g     *gp = c->left;
         struct stack *stack = gp->stack;
 
         w_fiber_destroy(&gp->fiber);
         gp->stack = NULL;
         w_stack_unbind(&w_sched.stacks, &pp->stacks, stack);
         w_stack_unreserve(&w_sched.stacks, &pp->stacks, w_g_stack_size(gp));
-}
-
-void w_commit_exit(struct m *mp, const struct commit *c)
-{
-        free_stack(mp->p, c->left);
-        end_record(mp->p, c->left);
+        end_record(pp, gp);
 }
 
 /* A scope that is still open may stand in a frame that is gone: only its address is used. */
-static void check_scopes_closed(const struct g *gp)
-{
-        W_CHECK(gp->scope == w_g_cold(gp)->home, "goroutine %ld ends with scope %p open",
-                (long)gp->id, (void *)gp->scope);
-}
-
 static void check_nothing_open(const struct g *gp)
 {
         W_CHECK(!w_g_in_region(gp), "goroutine %ld ends inside a blocking region", (long)gp->id);
         W_CHECK(!gp->nopreempt, "goroutine %ld ends before weft_nopreempt_end", (long)gp->id);
-        check_scopes_closed(gp);
+        W_CHECK(gp->scope == w_g_cold(gp)->home, "goroutine %ld ends with scope %p open",
+                (long)gp->id, (void *)gp->scope);
 }
 
 /* The last step of the goroutine itself. It has a P afterwards, and no user code follows. */
@@ -215,6 +206,6 @@ W_EXPORT W_NORETURN void weft_exit(void)
         unwind_all(gp);
         finish(gp, 0);
         if (w_g_is_main(gp))
-                w_live_main_exited();
+                w_g_main_exited();
         w_switch_exit(w_queue_take_direct(w_p()));
 }

@@ -255,6 +255,13 @@ W_INLINE bool w_g_in_region(const struct g *gp)
         return w_load_rlx(&gp->state) == G_REGION;                /* own word */
 }
 
+/* How many goroutines are alive: PROTOCOL live (sched/g.c). */
+int64_t w_g_count_alive(void);
+/* Goroutine 1 ended by weft_exit: the run ends with the last goroutine. */
+void w_g_main_exited(void);
+/* For an M that released its P: ends the run if goroutine 1 exited and no goroutine is alive. */
+void w_g_check_last(void);
+
 /* For the stack pool's reports. */
 void w_g_describe(void *owner, struct stack_owner *out);
 

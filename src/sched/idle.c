@@ -72,7 +72,6 @@
 
 #include "base/assert.h"
 #include "base/window.h"
-#include "sched/live.h"
 #include "sched/monitor/sysmon.h"
 #include "sched/preempt/preempt.h"
 #include "sched/sched.h"
@@ -96,24 +95,21 @@ void w_idle_p_put_locked(struct p *pp)
         count_idle_p(w_load_rlx(&w_sched.n_idle_p) + 1);          /* own word: under the lock */
 }
 
-/* Takes the P that *at points to out of the list. */
-static struct p *take_idle_p_locked(struct p **at)
+struct p *w_idle_p_get_locked(void)
 {
-        struct p *pp = *at;
+        struct p *pp = w_sched.idle_p;
 
-        *at = pp->idle_next;
+        W_ASSERT(w_lock_held(W_LOCK_sched));
+        if (!pp)
+                return NULL;
+        w_sched.idle_p = pp->idle_next;
         pp->idle_next = NULL;
         w_sysmon_awaken_locked();
         count_idle_p(w_load_rlx(&w_sched.n_idle_p) - 1);          /* own word: under the lock */
         return pp;
 }
 
-struct p *w_idle_p_get_locked(void)
-{
-        W_ASSERT(w_lock_held(W_LOCK_sched));
-        return w_sched.idle_p ? take_idle_p_locked(&w_sched.idle_p) : NULL;
-}
-
+/* Moves the P to the front of the list, then takes it. */
 struct p *w_idle_p_get_timed_locked(void)
 {
         struct p **first = &w_sched.idle_p;
@@ -124,7 +120,12 @@ struct p *w_idle_p_get_timed_locked(void)
         for (struct p **at = &(*first)->idle_next; *at; at = &(*at)->idle_next)
                 if (w_timers_next_at(&(*at)->timers) < w_timers_next_at(&(*first)->timers))
                         first = at;
-        return take_idle_p_locked(first);
+        struct p *pp = *first;
+
+        *first = pp->idle_next;
+        pp->idle_next = w_sched.idle_p;
+        w_sched.idle_p = pp;
+        return w_idle_p_get_locked();
 }
 
 /* ---- Spinning -------------------------------------------------------------------------------- */
@@ -154,18 +155,6 @@ void w_spin_end_found(struct m *mp)
 
 /* ---- Waking ---------------------------------------------------------------------------------- */
 
-/* False: no P is idle, and the next releaser will see need_spinning. */
-static bool idle_p_seen(void)
-{
-        if (w_load_rlx(&w_sched.n_idle_p) != 0)                   /* guarded by ID2 */
-                return true;
-        if (w_load_rlx(&w_sched.need_spinning))                   /* guarded by ID2 */
-                return false;
-        w_store_rlx(&w_sched.need_spinning, 1);                   /* guarded by ID2 */
-        w_fence_full();                                           /* [ID2] */
-        return w_load_rlx(&w_sched.n_idle_p) != 0;                /* guarded by ID2 */
-}
-
 static W_NOINLINE void wake_slow(void)
 {
         uint32_t none = 0;
@@ -188,8 +177,16 @@ static W_NOINLINE void wake_slow(void)
 void w_wake_one_slow(void)
 {
         w_fence_full();                                           /* [ID1] */
-        if (w_load_rlx(&w_sched.n_spinning) != 0 || !idle_p_seen())     /* guarded by ID1 */
+        if (w_load_rlx(&w_sched.n_spinning) != 0)                 /* guarded by ID1 */
                 return;
+        if (w_load_rlx(&w_sched.n_idle_p) == 0) {                 /* guarded by ID2 */
+                if (w_load_rlx(&w_sched.need_spinning))           /* guarded by ID2 */
+                        return;
+                w_store_rlx(&w_sched.need_spinning, 1);           /* guarded by ID2 */
+                w_fence_full();                                   /* [ID2] */
+                if (w_load_rlx(&w_sched.n_idle_p) == 0)           /* guarded by ID2 */
+                        return;         /* the next releaser will see need_spinning */
+        }
         wake_slow();
 }
 
@@ -226,16 +223,8 @@ bool w_any_queue_has_work(void)
         return false;
 }
 
-/* An M that was not allowed to spin has not scanned the queues. It may skip the scan if another M
- * spins: that M scans all queues before it stops. */
-static bool no_work_is_left(bool was_spinning)
-{
-        if (!was_spinning && w_load_rlx(&w_sched.n_spinning) != 0) /* guarded by ID1 */
-                return true;
-        return !w_any_queue_has_work();
-}
-
-/* The last scan, without a P. True: mp has a P again and spins. */
+/* The last scan, without a P. An M that was not allowed to spin may skip it if another M spins:
+ * that M scans all queues before it stops. True: mp has a P again and spins. */
 static bool scan_again(struct m *mp)
 {
         bool was_spinning = mp->spinning;
@@ -244,7 +233,9 @@ static bool scan_again(struct m *mp)
                 spin_end(mp);
         W_WINDOW("spin-to-idle");
         w_fence_full();                                           /* [ID1] */
-        if (no_work_is_left(was_spinning))
+        if (!was_spinning && w_load_rlx(&w_sched.n_spinning) != 0) /* guarded by ID1 */
+                return false;
+        if (!w_any_queue_has_work())
                 return false;
         w_lock(&w_sched.lock);
         bool      stopping = w_load_rlx(&w_sched.world.stopping);    /* hint */
@@ -264,6 +255,6 @@ bool w_idle(struct m *mp)
                 return true;
         if (scan_again(mp))
                 return true;
-        w_live_idle();
+        w_g_check_last();
         return w_thread_sleep(mp);
 }

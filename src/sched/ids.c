@@ -1,40 +1,46 @@
 /* sched/ids.c - from an id to its goroutine, and to the knowledge that it has ended.
  *
- * Called by   spawn (give), exit (end), join and unpark (find).
- *
  * PROTOCOL ids
  *
  * Goal      An id is never given twice. A caller that asks for an id learns exactly: never given,
  *           alive, ended. A caller that finds a goroutine alive can act on it before its record
- *           becomes another goroutine.
- *           Spawn and exit take a lock once in 16 times.
+ *           becomes another goroutine. Spawn and exit take a lock once in 16 times.
  * Parties   giver (spawner), ender (the goroutine's exit), finder (join, unpark).
- * Words     gs[i] of a page: the goroutine; NULL: not given.  state of a page, three bits for each
- *           of its ids: SEEN a finder has acted on it, ENDED, GONE its ender will not look at the
- *           page again.  A page stands in the table from before its first id is given until all
- *           16 are GONE.
- * Giver     1 store the pointer [IP1]
- * Ender     not SEEN: 1 CAS adds ENDED and GONE [IP2]
- *           SEEN:     1 adds ENDED [IP2]   2 locks the bucket, takes out the joiners, unlocks
- *                     3 adds GONE [IP2]
- *           all GONE now: lock the bucket, take the page out, recycle it
- * Finder    1 lock the bucket   2 page gone: the batch was begun? ended : never given
- *           3 read the pointer [IP1]; NULL: never given   4 add SEEN [IP2]; ENDED there: ended
- *           5 act on g (append to joiners, hand over a token)   6 unlock
+ * Words     gs[i] of a page: the goroutine; NULL: not given.
+ *           state of a page, three bits for each of its ids:
+ *             SEEN    a finder has acted on the goroutine
+ *             ENDED   the goroutine has ended
+ *             GONE    its ender will not use the page again
+ *           A page stands in the table from before its first id is given until all 16 are GONE.
+ * Giver     1. Store the pointer [IP1].
+ * Ender, if SEEN is not set
+ *           1. CAS adds ENDED and GONE [IP2].
+ * Ender, if SEEN is set
+ *           1. Add ENDED [IP2].
+ *           2. Lock the bucket, take out the joiners, unlock.
+ *           3. Add GONE [IP2].
+ * Ender, if all 16 are GONE now
+ *           1. Lock the bucket, take the page out, unlock, recycle the page.
+ * Finder    1. Lock the bucket.
+ *           2. There is no page: the id has ended if its batch was begun, else it was never given.
+ *           3. Read the pointer [IP1]. NULL: never given.
+ *           4. Add SEEN [IP2]. ENDED was set: it has ended.
+ *           5. Act on the goroutine: append to its joiners, or hand over a token.
+ *           6. Unlock.
  * Edges     [IP1] goroutine and its id     give: gs store-release -> find: gs load-acquire
  *           [IP2] all that it did, and all 16 ends   end: state RMW-acqrel -> find, last end: state
  *                 RMW-acqrel
- * Why a finder never acts on a recycled record   its step 4 comes before or after the ender's first
+ * Why a finder never acts on a recycled record   Its step 4 comes before or after the ender's first
  *           change of the word. After: it sees ENDED. Before: the ender sees SEEN and must lock the
- *           bucket, which the finder holds until it is done; only then does the exit go on to
- *           recycle g.
- * Why no joiner is missed   it stands in the list before the finder unlocks, and the ender empties
- *           the list under the same lock after its exchange.
- * Why a joiner that gives up is not missed either   it takes itself out under the same lock; the
- *           ender wakes only whose claim it won there.
- * Why a page is not lost   under a finder: it is taken out under the bucket's lock only. Under an
- *           ender that still wants its joiners: that one is not GONE.
- * Rejected  slot and generation in the id (ugly numbers in every dump); a hash entry per goroutine
+ *           bucket, which the finder holds until it is done. Only then does the exit recycle the
+ *           record.
+ * Why no joiner is missed   It stands in the list before the finder unlocks. The ender empties the
+ *           list under the same lock, after its change of the word.
+ * Why a joiner that gives up is not missed   It takes itself out under the same lock. The ender
+ *           wakes only the joiners whose claim it won there.
+ * Why a page is not lost   A finder holds the bucket's lock, and a page is taken out only under
+ *           that lock. An ender that still needs its joiners is not GONE.
+ * Rejected  Slot and generation in the id (ugly numbers in every dump). A hash entry per goroutine
  *           (a lock or a CAS on a shared line per spawn).
  * Tests     unit/test_ids.c, sim scenarios sched_spawn, sched_ids.
  *
@@ -48,7 +54,7 @@
 #include "sched/g.h"
 
 enum {
-        N_BUCKETS = 1024,       /* a page is 16 goroutines: a million of them are 60 pages each */
+        N_BUCKETS = 1024,       /* a million goroutines are 61 pages in each bucket */
 };
 
 struct bucket {
@@ -100,8 +106,8 @@ static void page_reset(struct id_page *page, uint64_t batch)
         w_store_rlx(&page->state, state);                         /* guarded by the bucket's lock */
 }
 
-/* The page stands in the table before its batch is counted: a finder that sees the count and not
- * the page, under the bucket's lock, knows that the page has come and gone. */
+/* The page stands in the table before its batch is counted: a finder that sees the count but not
+ * the page, under the bucket's lock, knows that the page is gone. */
 static bool take_batch_locked(struct id_source *source)
 {
         struct id_page *page = w_records_get(&ids.pages);

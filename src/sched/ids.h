@@ -24,7 +24,7 @@ struct id_page {
         W_ATOMIC(struct g *) gs[W_ID_BATCH];    /* a  [IP1] NULL: not given yet */
 };
 
-/* What is left of the batch that a P works on. Owner: the P; a central one serves those without. */
+/* The rest of a P's current batch. Owner: the P. Threads without a P share a central one. */
 struct id_source {
         struct id_page *page;
         uint32_t        next;           /* index in page; W_ID_BATCH: take a new batch */
@@ -34,12 +34,12 @@ struct id_source {
 struct joiner {
         struct list_node link;          /* b  in the page, or on no list */
         int64_t          id;
-        /* The goroutine has ended: true if the waiting party is to be woken for it. False: it has
-         * other reasons to go on, and the record is not touched any more. With the bucket's lock;
-         * takes no other. */
+        /* The goroutine has ended. True: the waiting party must be woken for it. False: another
+         * event has ended the wait, and the record is not touched any more. With the bucket's lock;
+         * takes no other lock. */
         bool           (*claim)(struct joiner *joiner);
-        /* Puts its goroutine among those to be woken; a thread goes on at once, and then the record
-         * is gone. No lock is held. */
+        /* Adds its goroutine to `woken`. A waiting thread is woken at once, and then the record is
+         * gone. No lock is held. */
         void           (*gather)(struct joiner *joiner, struct queue *woken);
 };
 
@@ -58,8 +58,8 @@ W_INLINE void w_id_give_next(struct id_source *source, struct g *gp)
 
 W_MUST_CHECK bool w_id_give_slow(struct id_source *source, struct g *gp);
 
-/* Gives gp its id and makes it findable. false: no memory, nothing happened. Context: owner of
- * `source`, or NULL for the central one. */
+/* Gives gp its id and makes it findable. False: no memory, nothing happened. Context: the owner of
+ * `source`; NULL is the central source. */
 W_MUST_CHECK W_INLINE bool w_id_give(struct id_source *source, struct g *gp)
 {
         if (W_UNLIKELY(!source || source->next == W_ID_BATCH))
@@ -74,13 +74,13 @@ W_MUST_CHECK W_INLINE bool w_id_give(struct id_source *source, struct g *gp)
 #define W_ID_GONE(index)  ((uint64_t)1 << (2 * W_ID_BATCH + (index)))
 #define W_ID_ALL_GONE     ((((uint64_t)1 << W_ID_BATCH) - 1) << (2 * W_ID_BATCH))
 
-/* For w_id_end: another thread has looked at the goroutine, or counted its end meanwhile;
- * and the page whose last id has gone. */
+/* The slow paths of w_id_end: a finder has seen the goroutine, or another id of the page ended at
+ * the same time; and the last id of the page is gone. */
 void w_id_end_slow(struct id_page *page, int64_t id, struct list_node *woken);
 void w_id_retire(struct id_page *page);
 
-/* gp has ended: joiners that are to be woken are moved to `woken`, for the caller to do that.
- * Context: gp's exit; gp->id and gp->id_page are gone afterwards. */
+/* gp has ended. Moves the joiners that must be woken to `woken`; the caller wakes them. Context:
+ * gp's exit; gp->id and gp->id_page are cleared. */
 W_INLINE void w_id_end(struct g *gp, struct list_node *woken)
 {
         struct id_page *page = gp->id_page;
@@ -95,17 +95,17 @@ W_INLINE void w_id_end(struct g *gp, struct list_node *woken)
                 w_id_end_slow(page, id, woken);
         else if (W_UNLIKELY((after & W_ID_ALL_GONE) == W_ID_ALL_GONE))
                 w_id_retire(page);
-        gp->id = 0;             /* not before: a finder may have been reading them */
+        gp->id = 0;             /* not before: a finder may have read them */
         gp->id_page = NULL;
 }
 
 enum id_found { W_ID_NEVER_GIVEN, W_ID_HAS_ENDED, W_ID_ALIVE };
 
-/* Finds the goroutine with that id and keeps it from ending until w_id_release; *gp is set and the
- * lock of its bucket is held only if the answer is ALIVE. */
+/* Finds the goroutine with that id. If the answer is ALIVE, *gp is set, *held is the lock of its
+ * bucket, and the goroutine cannot end until the caller unlocks it. */
 enum id_found w_id_find(int64_t id, struct g **gp, struct lock **held);
 
-/* With what w_id_find locked: waits for the end of gp as soon as the lock is released. */
+/* Adds a joiner of gp. With the lock of w_id_find; gp cannot end before it is released. */
 void w_id_join_locked(struct g *gp, struct joiner *joiner);
 
 /* Takes a joiner out, if it is not out already. No thread reads it afterwards. */

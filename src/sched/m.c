@@ -1,6 +1,6 @@
-/* sched/m.c - records of Ms: made, begun on their thread, woken, ended.
+/* sched/m.c - records of Ms: made, begun on their thread, ended.
  *
- * See PROTOCOL threads (sched/thread/thread.c), PROTOCOL netpoll (sched/thread/netpoll.c).
+ * See PROTOCOL threads (sched/thread/thread.c).
  *
  * A goroutine that calls pthread_exit ends the thread below it, together with its P. A program that
  * cancels the thread that called weft_run does the same; the threads that weft starts cannot be
@@ -14,11 +14,9 @@
 #include "base/assert.h"
 #include "base/fatal.h"
 #include "base/records.h"
-#include "base/window.h"
 #include "sched/monitor/activity.h"
 #include "sched/run/abandon.h"
 #include "sched/sched.h"
-#include "sched/thread/netpoll.h"
 
 #include <string.h>
 
@@ -135,25 +133,4 @@ void w_m_end(struct m *mp)
         end_unwatch();
         w_os_altstack_remove(&mp->altstack);
         w_self_set(NULL);
-}
-
-void w_m_take_handoff(struct m *mp)
-{
-        struct p *pp = mp->next_p;
-
-        mp->next_p = NULL;
-        if (!pp)
-                return;
-        w_p_acquire(mp, pp);
-        mp->spinning = mp->next_spinning;
-}
-
-/* ---- Waking ---------------------------------------------------------------------------------- */
-
-void w_m_wake(struct m *mp)
-{
-        if (mp->kicked)
-                w_netpoll_wake();
-        W_WINDOW("netpoll-rung");
-        w_note_wake(&mp->note);
 }

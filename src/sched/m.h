@@ -310,10 +310,5 @@ void w_m_end(struct m *mp);
 /* mp serves one goroutine only, or all of them again. With sched.lock. mp is the caller's, or it
  * sleeps and is in no list. */
 void w_m_dedicate_locked(struct m *mp, bool dedicated);
-/* Takes the P that the waker, or the creator, left in the record. */
-void w_m_take_handoff(struct m *mp);
-/* Wakes an M that sleeps, on its note or in the poller. Its handoff is written. Context: the only
- * waker, on any thread. */
-void w_m_wake(struct m *mp);
 
 #endif

@@ -13,6 +13,8 @@
 #include "sched/sched.h"
 #include "sched/timer/lazytimer.h"
 
+#include <errno.h>      /* -Exxx */
+
 /* One mapping: the Ps that are made together. */
 struct p_batch {
         struct p_batch *next;
@@ -48,10 +50,9 @@ int w_ps_make(uint32_t n)
         if (n <= have)
                 return 0;
         size_t bytes = batch_bytes(n - have);
-        int    rc = w_os_vm_map(&memory, bytes);
 
-        if (rc < 0)
-                return rc;
+        if (w_os_vm_map(&memory, bytes) < 0)
+                return -ENOMEM;
         struct p_batch *batch = memory;
 
         batch->bytes = bytes;

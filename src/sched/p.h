@@ -19,7 +19,7 @@
 
 struct m;
 
-/* What an M does that stays in user code: sched/monitor/activity.c. */
+/* What an M does while it stays in user code: sched/monitor/activity.c. */
 enum activity {
         W_ACTIVITY_NOT_YET,
         W_ACTIVITY_STARVED,     /* it is runnable, but gets no CPU */
@@ -39,7 +39,7 @@ struct sample {
         int64_t         preempt_by_at;  /* by when it should be stopped; 0: it was not asked */
         int64_t         asked_run;      /* its CPU time when it was asked */
         int64_t         run;            /* its CPU time when the kernel was last asked */
-        enum activity   verdict;
+        enum activity   activity;
         int64_t         read_at;        /* when the kernel was last asked */
         int64_t         first_run;      /* its CPU time at the first sample; or NOT_SEEN */
         struct w_os_cpu_usage base;     /* at the beginning of the window that is judged */
@@ -65,7 +65,7 @@ enum p_attention {
 };
 
 enum {
-        W_GLOBAL_EVERY = 61,    /* ticks between looks at the global queue: prime, as in Go */
+        W_GLOBAL_EVERY = 61,    /* ticks between turns of the global queue: prime, as in Go */
         W_NEXT_HOPS_MAX = 16,   /* through `next` in a row before a goroutine from the ring runs */
         W_PARENT_EVERY = 4096,  /* turns of the ring before the oldest parent gets one: with 16 hops
                                  * each about 10 ms. Such a turn leaves a branch half done */
@@ -128,8 +128,8 @@ W_INLINE uint32_t w_p_len_hint(const struct p *pp)
         return w_runq_len_hint(&pp->runq) + w_parents_len_hint(&pp->parents);
 }
 
-/* The P's own queues are empty. The order of the two reads matters: PROTOCOL parents. Context: any
- * thread. */
+/* True: the P's own queues are empty. The order of the two reads matters: PROTOCOL parents.
+ * Context: any thread. */
 W_INLINE bool w_p_has_no_work(const struct p *pp)
 {
         return w_runq_is_empty(&pp->runq) && w_parents_is_empty(&pp->parents);
@@ -209,6 +209,15 @@ W_INLINE void w_g_put(struct p *pp, struct g *gp)
                 w_g_put_slow(pp, gp);
         else
                 w_queue_push_front(&pp->free_g, (struct queue_node *)(void *)gp);
+}
+
+/* ---- Counts of goroutines: PROTOCOL live (sched/g.c) ----------------------------------------- */
+
+W_INLINE void w_g_count_ended(struct p *pp)
+{
+        uint64_t n = w_load_rlx(&pp->stats.ended);                /* own word */
+
+        w_store_rel(&pp->stats.ended, n + 1);                     /* [LV2] */
 }
 
 #endif

@@ -147,7 +147,7 @@ struct sched {
                 uint32_t           n_to_stop;   /* s  Ps that have not stopped yet */
                 struct note        stopped;     /* the stopper sleeps here */
                 w_atomic_u32       n_answers;   /* a  [FZ3] or here: freeze.c */
-                struct lock        lock;        /* class stop: one stopper */
+                struct lock        lock;        /* class world: one stopper */
         } world;
         w_atomic_u32       main_exited; /* a  [LV1] goroutine 1 has left by weft_exit */
 

@@ -38,16 +38,6 @@ static void run_timers(struct m *mp)
                 w_wake_one();
 }
 
-/* Polls the descriptors now and then, however much other work there is. Goroutines in the global
- * queue came first. While there are any, the goroutines that the poll wakes line up behind them,
- * and the poll is less urgent. */
-static void poll_in_time(struct m *mp)
-{
-        bool behind = w_load_rlx(&w_sched.n_globq) != 0;          /* hint */
-
-        w_netpoll_poll(mp, behind ? POLL_BEHIND_NS : POLL_EVERY_NS, behind);
-}
-
 /* Gives this P to a preempted M, if there is one. */
 static void serve_preempted(struct m *mp)
 {
@@ -118,17 +108,15 @@ static struct g *from_global(struct m *mp)
         return gp;
 }
 
-/* No more Ms spin than half of the busy Ps. A heuristic, read without order. */
-static bool may_spin(struct m *mp)
-{
-        uint32_t busy = w_n_procs() - w_load_rlx(&w_sched.n_idle_p);        /* hint */
-
-        return mp->spinning || 2 * w_load_rlx(&w_sched.n_spinning) < busy;      /* hint */
-}
-
+/* Steals from other Ps. No more Ms spin than half of the busy Ps: a heuristic, read without
+ * order. */
 static struct g *from_others(struct m *mp)
 {
-        if (w_n_procs() == 1 || !may_spin(mp))
+        uint32_t busy = w_n_procs() - w_load_rlx(&w_sched.n_idle_p);    /* hint */
+
+        if (w_n_procs() == 1)
+                return NULL;
+        if (!mp->spinning && 2 * w_load_rlx(&w_sched.n_spinning) >= busy)       /* hint */
                 return NULL;
         if (!mp->spinning)
                 w_spin_begin(mp);
@@ -139,13 +127,18 @@ static struct g *from_others(struct m *mp)
 }
 
 /* Where the next goroutine comes from, in this order. Returns NULL without a P if a preempted M got
- * the P. */
+ * the P.
+ *
+ * Descriptors are polled now and then, however much other work there is. Goroutines in the global
+ * queue came first. While there are any, the goroutines that the poll wakes line up behind them,
+ * and the poll is less urgent. */
 static struct g *search(struct m *mp)
 {
         struct g *gp;
 
         run_timers(mp);
-        poll_in_time(mp);
+        bool behind = w_load_rlx(&w_sched.n_globq) != 0;          /* hint */
+        w_netpoll_poll(mp, behind ? POLL_BEHIND_NS : POLL_EVERY_NS, behind);
         if ((gp = from_global_fair(mp)) || !mp->p)
                 return gp;
         if ((gp = w_queue_take(mp->p)))

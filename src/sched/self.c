@@ -4,7 +4,6 @@
  */
 #include "sched/self.h"
 
-#include "sched/live.h"
 #include "sched/run/foreign.h"
 #include "sched/sched.h"
 #include "sched/switch.h"
@@ -63,7 +62,7 @@ W_EXPORT int64_t weft_count(void)
         if (!w_foreign_enter())
                 return 0;
         W_ENTER();
-        int64_t n = w_live_count();
+        int64_t n = w_g_count_alive();
 
         W_LEAVE();
         w_foreign_exit();

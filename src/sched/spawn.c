@@ -10,7 +10,6 @@
 
 #include "base/assert.h"
 #include "sched/idle.h"
-#include "sched/live.h"
 #include "sched/queue/globq.h"
 #include "sched/queue/queue.h"
 #include "sched/run/foreign.h"
@@ -104,7 +103,7 @@ W_INLINE void publish(struct p *pp, struct g *gp, const struct spawn *s)
                 w_wake_one();
                 return;
         }
-        w_live_spawned(pp);
+        w_p_count(&pp->stats.spawned, 1);
         w_g_move(gp, G_DEAD, G_RUNNABLE);
         w_ready_time(pp, gp);
         if (s->main) {
@@ -125,11 +124,14 @@ W_INLINE void publish(struct p *pp, struct g *gp, const struct spawn *s)
         w_wake_one();
 }
 
-W_INLINE int64_t spawn(const struct spawn *s)
+/* A stack size of 0 means the default. */
+W_INLINE int64_t spawn(struct spawn *s)
 {
         struct g *gp = NULL;
         struct p *pp = w_p();
-        int       rc = obtain(pp, s, &gp);
+
+        s->stack_size = round_size(s->stack_size ? s->stack_size : w_sched.config.stack_size);
+        int rc = obtain(pp, s, &gp);
 
         if (rc < 0)
                 return rc;
@@ -162,31 +164,25 @@ struct g *w_spawn_hidden(void (*fn)(void *), void *arg, void *created_at)
         if (obtain(pp, &s, &gp) < 0)
                 return NULL;
         prepare(gp, &s);
-        w_live_spawned(pp);
+        w_p_count(&pp->stats.spawned, 1);
         w_g_move(gp, G_DEAD, G_RUNNABLE);
         return gp;
 }
 
 /* ---- Public ---------------------------------------------------------------------------------- */
 
-W_INLINE int64_t spawn_sized(struct spawn *s)
-{
-        s->stack_size = round_size(s->stack_size ? s->stack_size : w_sched.config.stack_size);
-        return spawn(s);
-}
-
-/* By value: the caller's is kept in registers, and has no address. */
+/* Spawns for a foreign thread. By value: the caller's struct stays in registers. */
 static W_NOINLINE int64_t spawn_from_afar(struct spawn s)
 {
         if (!w_foreign_enter())
                 return -ESHUTDOWN;
-        int64_t id = spawn_sized(&s);
+        int64_t id = spawn(&s);
 
         w_foreign_exit();
         return id;
 }
 
-/* Checks what the caller asked for, fills in defaults, spawns. */
+/* Checks what the caller asked for, then spawns. */
 W_INLINE int64_t spawn_checked(struct spawn *s)
 {
         struct m *mp = w_m();
@@ -200,7 +196,7 @@ W_INLINE int64_t spawn_checked(struct spawn *s)
         if (!w_run_is_on())
                 return -ESHUTDOWN;
         uint32_t before = w_enter_on(mp);
-        int64_t  id = spawn_sized(s);
+        int64_t  id = spawn(s);
 
         w_leave(before);
         return id;

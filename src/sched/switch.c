@@ -199,21 +199,7 @@ W_NOIPA void w_switch_requeue_self(void)
 
 /* ---- Park, child first, exit ----------------------------------------------------------------- */
 
-/* Counts the park and returns the next goroutine. NULL without a P: the M sleeps on g0. */
-W_INLINE struct g *begin_park(struct p *pp, struct g *gp, enum wait_reason reason)
-{
-        if (W_UNLIKELY(!pp)) {
-                w_g_cold(gp)->since = w_os_now();
-                w_add_rlx(&w_sched.without_p.parks[reason], 1);   /* counter */
-                return NULL;
-        }
-        struct g_cold *cold = w_g_cold(gp);
-
-        cold->since = (int64_t)w_load_rlx(&pp->clock);            /* hint: for a report, and free */
-        w_p_count(&pp->stats.parks[reason], 1);
-        return pick_bound(pp);
-}
-
+/* Without a P there is no next goroutine: the M sleeps on g0. */
 W_NOIPA void w_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void *arg), void *arg)
 {
         struct m *mp = w_m();
@@ -226,8 +212,18 @@ W_NOIPA void w_park(enum wait_reason reason, bool (*unlock)(struct g *gp, void *
         W_CHECK(mp->thread.n_held <= 1, "goroutine %ld parks with %u runtime locks held",
                 (long)gp->id, mp->thread.n_held);
         gp->reason = reason & W_REASON_MASK;
-        struct g *to = begin_park(mp->p, gp, reason);
+        struct p      *pp = mp->p;
+        struct g_cold *cold = w_g_cold(gp);
+        struct g      *to = NULL;
 
+        if (W_LIKELY(pp != NULL)) {
+                cold->since = (int64_t)w_load_rlx(&pp->clock);    /* hint: for a report, and free */
+                w_p_count(&pp->stats.parks[reason], 1);
+                to = pick_bound(pp);
+        } else {
+                cold->since = w_os_now();
+                w_add_rlx(&w_sched.without_p.parks[reason], 1);   /* counter */
+        }
         mp->commit = (struct commit){ .run = w_commit_park, .left = gp, .unlock = unlock,
                                       .arg = arg };
         (void)switch_away(mp, gp, to);

@@ -5,8 +5,8 @@
  * A shield hides the scopes that were open when it began. A scope that is opened behind the shield
  * counts, and is the root of a tree of its own: a cancellation outside does not reach it.
  *
- * Goroutines and foreign threads open scopes alike: only struct scope_seat differs. Only close does
- * not need a run: a foreign thread can always close the scopes that it has opened.
+ * Goroutines and foreign threads open scopes in the same way: only struct scope_seat differs. Close
+ * needs no run: a foreign thread can always close the scopes that it has opened.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -37,7 +37,7 @@ static bool is_open(const struct scope *s)
         return s->magic == (MAGIC_OPEN ^ (uintptr_t)s);
 }
 
-/* The scope of a public one, which must be open. */
+/* The struct scope of a weft_scope, which must be open. */
 static struct scope *open_scope(weft_scope *public, const char *call)
 {
         struct scope *s = (struct scope *)(void *)public;
@@ -48,7 +48,7 @@ static struct scope *open_scope(weft_scope *public, const char *call)
 
 /* ---- Children -------------------------------------------------------------------------------- */
 
-/* Inside s are its opener, each child, and every party with an open scope below s. */
+/* True for the opener of s, each child, and every party with an open scope below s. */
 static bool is_inside(const struct scope *innermost, const struct scope *s)
 {
         for (const struct scope *at = innermost; at; at = at->outer)
@@ -79,7 +79,7 @@ static int64_t deadline_after(int64_t timeout)
         return w_time_after(w_os_now(), timeout > 0 ? timeout : 0);
 }
 
-/* s may hold any bytes, so only the opener's chain of scopes can tell. */
+/* The memory of s may contain any bytes, so the check searches the opener's chain of scopes. */
 static void check_not_open(const struct scope *innermost, const struct scope *s)
 {
         const struct scope *at = innermost;
@@ -182,7 +182,7 @@ W_EXPORT int weft_scope_close(weft_scope *public)
         struct scope_seat seat = w_scope_seat(w_g());
 
         if (seat.is_foreign && !*seat.innermost && !w_run_is_on())
-                return -ESHUTDOWN;      /* the open was refused, too */
+                return -ESHUTDOWN;      /* weft_scope_open was refused, too */
         W_ENTER();
         struct scope *s = open_scope(public, "weft_scope_close");
 

@@ -29,11 +29,11 @@
  *   3. Unlock.
  *   4. Wake the members in its list.
  * Child, at its end
- *   1. Under the lock: n_running - 1. It was the last, and a closer waits: claim that wait.
+ *   1. Under the lock: n_running - 1. It was the last child, and a closer waits: claim that wait.
  *   2. Unlock, then wake the closer.
  * Closer
- *   1. Under the lock: n_running is not 0: sleep, as the only waiter for it (closer), until the
- *      last child wakes it.
+ *   1. Under the lock, if n_running is not 0: store the own wait in s.closer, and sleep until the
+ *      last child wakes the closer.
  *   2. Take s out of the tree.
  *   3. A foreign thread takes s out of foreign_scopes.open. It is not inside w_foreign_enter, and
  *      needs no run.
@@ -45,9 +45,10 @@
  *      of the closer, if any, then wake it.
  * Edges     [SC1] what the canceller did before   cancel: done_at store-release -> w_scope_done:
  *           done_at load-acquire
- * Why no member sleeps on   the party that has the lock second sees the other: the member finds
- *           done_at, and its park is refused; or the canceller finds the member in the list. A
- *           scope that is opened below meanwhile inherits done_at, or the canceller finds it.
+ * Why no member sleeps on   the party that takes the lock second sees what the first party did.
+ *           Either the member finds done_at, and its park is refused; or the canceller finds the
+ *           member in the list. A scope that is opened below meanwhile inherits done_at, or the
+ *           canceller finds that scope.
  * Why once  the wake word has one winner (PROTOCOL wake, wait/wake.c), and done_at is set once.
  * Why the earlier event counts, and the answer never changes   cancellers read the time under the
  *           lock, so the first is the earliest. A caller that finds a deadline passed reads done_at
@@ -55,20 +56,21 @@
  *           later than the deadline.
  * Why a foreign thread's scope may outlive the run   children run, and use s, until the last M is
  *           gone. The end of the run cannot end a close before: a closer waits for m0. After m0's
- *           step no goroutine is reachable from s. s is done and takes no new ones. The foreign
- *           thread's other waits were ended before (wait/wait.c). A cancellation that the end of
- *           the run refuses is made by m0 a little later.
- * Why s may vanish   a child's or canceller's last access to s comes before its unlock. It wakes
- *           only frames that it has claimed, which cannot go before. Close returns after a hold of
- *           the lock that comes after the last child's. The caller of cancel must keep s open until
- *           it has the lock. m0 holds foreign_scopes.lock for all of its steps, and a foreign
- *           thread takes that lock before it returns.
+ *           steps no goroutine is reachable from s. s is done and takes no new children. The
+ *           foreign thread's other waits were ended before (wait/wait.c). If the end of the run
+ *           refuses a cancellation, m0 makes it a little later.
+ * Why s may vanish   a child's or canceller's last access to s comes before its unlock. Afterwards
+ *           it wakes only waiters that it has claimed, and these do not return before. Close takes
+ *           the lock after the last child had it, and then returns. The caller of cancel must keep
+ *           s open until it has the lock. m0 holds foreign_scopes.lock for all of its steps, and a
+ *           foreign thread takes that lock before it returns.
  * Why only one party claims the closer   it is the party that makes n_running 0, under the lock,
  *           once.
  * Rejected  a lock in the scope (the last unlock would touch it); a timer for each deadline (close
  *           would have to wait for it).
- * Tests     unit/test_scopes.c, flow/scope/test_scope.c, flow/scope/test_scope_guest.c, explore
- *           scenarios scope-*, sim scenarios scope_*, mutants scope-*; window scope-before-wake.
+ * Tests     unit/test_scope_tree.c, flow/scope/test_scope.c, flow/scope/test_scope_foreign.c,
+ *           explore scenarios scope-*, sim scenarios scope_*, mutants scope-*; window
+ *           scope-before-wake.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -295,7 +297,7 @@ static struct {
         struct list_node open;          /* under lock: struct scope */
 } foreign_scopes = { W_LOCK_INIT(foreign_scopes), { &foreign_scopes.open, &foreign_scopes.open } };
 
-/* The scope is in a frame that is gone. */
+/* The thread ends, so the frame that contains the scope is gone. */
 static void report_open_scope(struct w_os_foreign *foreign)
 {
         w_fatal("thread %d ends with scope %p open", w_os_tid(),
@@ -348,7 +350,8 @@ static void drop_children(struct scope *s)
                 w_wake_up(&closer->waiter);
 }
 
-/* A cancellation reaches the scopes below: all scopes must forget goroutines before the first. */
+/* A cancellation reaches the scopes below: all scopes must forget their goroutines before the first
+ * cancellation. */
 void w_scopes_run_ended(void)
 {
         w_lock(&foreign_scopes.lock);
@@ -411,7 +414,7 @@ void w_scope_leave_unlock(struct scope *s)
         s->last_status = status_locked(s);
         w_unlock(s->lock);
         *s->seat.innermost = s->outer;
-        *s->seat.n_shields += s->outer_shields; /* a shield begun within and not ended goes on */
+        *s->seat.n_shields += s->outer_shields; /* a shield that was begun in s stays */
         if (W_UNLIKELY(s->seat.is_foreign))
                 unregister_foreign(s);
 }

@@ -19,8 +19,8 @@
 
 struct wait;
 
-/* What a foreign thread has of scopes, as a goroutine has it in struct g. It is in the opaque part
- * of the thread's record, all zero at first. */
+/* The scopes of a foreign thread; for a goroutine struct g has these fields. It is in the opaque
+ * part of the thread's record, and is all zero at first. */
 struct foreign_scope {
         struct scope *innermost;
         uint32_t      n_shields;
@@ -33,7 +33,7 @@ W_INLINE struct foreign_scope *w_foreign_scope(struct w_os_foreign *foreign)
         return (struct foreign_scope *)(void *)foreign->opaque;
 }
 
-/* Where an opener keeps its innermost scope. Its address tells openers apart. */
+/* Where an opener keeps its innermost scope. The address `innermost` identifies the opener. */
 struct scope_seat {
         struct scope **innermost;
         uint32_t      *n_shields;       /* depth of weft_shield_begin in the innermost */
@@ -62,7 +62,7 @@ W_INLINE struct scope *w_scope_current(struct g *gp)
 
 /* Key: i immutable while open   l the tree's lock   a atomic, edge named   o the opener */
 struct scope {
-        struct scope_head head;         /* i  first: sched/exit.c knows this much of it */
+        struct scope_head head;         /* i  first: the part that sched/exit.c uses */
         uint64_t         magic;         /* i  says that it is open, or was closed */
         struct lock     *lock;          /* i  of the whole tree */
         struct scope    *outer;         /* i  the opener's innermost before */
@@ -81,7 +81,7 @@ struct scope {
         struct wait     *closer;        /* l  the opener's wait in close; NULL: none */
         uint32_t         n_running;     /* l  goroutines of weft_scope_go that have not ended */
         int32_t          last_status;   /* o  of a closed scope */
-        bool             has_dropped;   /* l  the run ended before all of its goroutines had */
+        bool             has_dropped;   /* l  the run ended before all goroutines of s had ended */
 };
 
 /* Opens s below the innermost scope of the caller's seat, and makes it the innermost. Without an

@@ -19,31 +19,32 @@
  *           dumps     numbers that print the goroutines
  *           listeners, n_channels[]   under `lock`
  * Handler
- *   1. The number is not wanted: pass it on, done.
+ *   1. If the number is neither in heard nor in dumps: pass the signal on, done.
  *   2. pending |= its bit.
  *   3. Poke the monitor [NT2].
+ *   4. If the number is in dumps only, pass the signal on too.
  * Monitor
  *   1. Take its note [NT2].
  *   2. bits := pending, pending := 0.
  *   3. Lock; send to each listener those of the bits that it wants, and gather the receivers that
  *      this wakes; unlock.
- *   4. Wake them.
+ *   4. Wake the gathered receivers.
  * Listener
  *   begin   Lock. For each number that was not wanted before: heard |= bit, then install the
  *           handler. Enter listeners; unlock.
  *   end     (called by its channel) Lock; leave listeners. For each number that is not wanted any
  *           more: restore the disposition, then heard &= ~bit. Unlock.
- * End       (the phase is ENDING already) Lock; as if every channel ended; unlock. A later listener
- *           reads the phase under the lock and does not begin.
+ * End       (the phase is ENDING already) Lock; do the listener's end for every channel; unlock. A
+ *           later listener reads the phase under the lock and does not begin.
  * Why no signal is lost   NT2: a take that finds a poke sees the bit; a poke after the take ends
  *           the monitor's next sleep. A bit that is set while the monitor is at step 2 or later has
  *           a poke of its own, or a poke that has not been taken yet.
  * Why nothing is sent to a channel that is gone   The party that drops a channel's last reference
- *           tells the listener before the record goes. That waits for the lock under which step 3
+ *           ends the listener before the record is freed. The end takes the lock under which step 3
  *           sends, and step 3 sends only to channels with a listener in the list.
  * Context of the handler   It takes no lock and allocates nothing; the note is static.
- * Rejected  A thread of its own (the monitor sleeps on a note anyway, and no run needs one thread
- *           more); signalfd and sigwait (every thread of the program would have to block the
+ * Rejected  A thread for signals (the monitor sleeps on a note anyway, so no further thread is
+ *           needed); signalfd and sigwait (every thread of the program would have to block the
  *           signal); counting arrivals (the kernel does not count either).
  * Tests     flow/signal/test_signal.c, sim scenarios signal_*, mutants signal-*.
  *

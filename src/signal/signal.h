@@ -7,13 +7,14 @@
 
 #include <stdint.h>
 
-/* Before goroutine 1 runs, and when the phase is ENDING. */
+/* Called before goroutine 1 runs, and when the phase is ENDING. */
 void w_signals_run_begin(void);
 void w_signals_run_ending(void);
 /* Sends the signals that arrived to their channels. Context: the monitor. */
 void w_signals_deliver(void);
-/* How many channels a signal may come through at any time. A goroutine that waits for such a
- * channel is not deadlocked. A hint unless nothing runs. Context: any thread. */
+/* The number of channels through which a signal may come at any time. A goroutine that waits for
+ * such a channel is not deadlocked. The number is a hint, unless no thread runs. Context: any
+ * thread. */
 uint32_t w_signal_waits(void);
 
 #endif

@@ -1,14 +1,16 @@
-/* stack/guard.c - what stands between a stack and the one below it.
+/* stack/guard.c - the guard between a stack and the stack below it.
  *
- * Called by   stack.c when a slot is bound for the first time, and to look at a canary.
+ * There are three kinds, in order of preference:
  *
- * Three kinds, in order of preference. The light guard faults and costs nothing but a page-table
- * entry. The heavy one (mprotect) splits the mapping in two more, and a process has 65,530 of them
- * for everything; when they run out, every later mmap of the program fails, so heavy guards stop at
- * a budget. Beyond it a few words of known content stand below the stack. That catches an overflow
- * only after the fact, and only one that writes there; the first such stack says so on stderr.
+ *   light    faults, and costs only a page-table entry.
+ *   heavy    faults, by mprotect. It splits the mapping and adds two more. A process may have
+ *            65,530 mappings in all. If there are no more, every later mmap of the program fails,
+ *            so heavy guards have a budget.
+ *   canary   when the budget is spent: a few words of known content below the stack. They show an
+ *            overflow only afterwards, and only an overflow that wrote to them. The first such
+ *            stack is reported on stderr.
  *
- * A guard once settled stays for the life of the slab: giving pages back does not remove it.
+ * A guard stays for the life of the slab: giving pages back does not remove it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,7 +18,8 @@
 
 #include "os/os.h"
 
-/* Frames have holes: 32 words are harder to step over than one, and still the same page. */
+/* Frames have gaps: an overflow steps over 32 words less easily than over one word, and 32 words
+ * are still on one page. */
 enum { CANARY_WORDS = 32 };
 
 size_t w_guard_size(void)
@@ -46,7 +49,7 @@ static bool install_light(struct stack_pool *pool, struct stack *stack)
         if (pool->config.guards != W_GUARDS_AUTO || !w_os_vm_has_light_guard())
                 return false;
         if (w_os_vm_guard_light(guard_low(pool, stack), pool->guard_size) != 0)
-                return false;           /* locked memory, no page table: the next kind may work */
+                return false;           /* locked memory, no page table: try the next kind */
         w_add_rlx(&pool->n_light, 1);   /* counter */
         stack->guard = W_GUARD_LIGHT;
         return true;
@@ -56,7 +59,7 @@ static bool install_heavy(struct stack_pool *pool, struct stack *stack)
 {
         if (pool->config.guards == W_GUARDS_CANARY)
                 return false;
-        /* counter: the number is claimed before it is used, so the budget holds exactly. */
+        /* counter: counted before the guard is made, so the budget is never exceeded. */
         int64_t n_before = (int64_t)w_add_rlx(&pool->n_heavy, 1);
 
         if (n_before < pool->config.guard_budget &&
@@ -73,7 +76,7 @@ static volatile uint64_t *canary_words(const struct stack *stack)
         return (volatile uint64_t *)(void *)stack->low - CANARY_WORDS;
 }
 
-/* Each word differs, and none can be guessed from outside. */
+/* Each word is different, and code without the secret cannot guess it. */
 static uint64_t canary_word(const struct stack_pool *pool, const volatile uint64_t *at)
 {
         return pool->canary ^ ((uintptr_t)at * 0x9e3779b97f4a7c15u);

@@ -1,10 +1,8 @@
 /* stack/mark.c - how deep a stack was used: the high-water mark.
  *
- * Called by   stack.c at every unbind in debug builds; w_stack_high_water at any time.
- *
- * Nothing is painted, because painting would touch, and so commit, every page of every stack. Fresh
- * pages are zero. The mark is the lowest word that is not, on the pages that the system says are
- * there; a frame that stored only zeros at its deepest end is not seen, which is a word or two.
+ * Stacks are not filled with a pattern, because this would touch, and commit, every page of every
+ * stack. Fresh pages are zero. The mark is the lowest word that is not zero, on the pages that are
+ * resident. The mark misses zeros that a frame stored at its deepest end: a word or two.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,18 +12,18 @@
 #include "base/tuning.h"
 #include "os/os.h"
 
-/* Few, because this may run on a stack that has little room. */
+/* Few, because this code may run on a stack that has little room. */
 enum { PAGES_AT_ONCE = 64 };
 
-/* A stretch of a stack and which of its pages are there. */
+/* A part of a stack, and which of its pages are resident. */
 struct view {
         char         *from;
         size_t        n_pages;
         unsigned char resident[PAGES_AT_ONCE];
 };
 
-/* `from` is on a page boundary, `to` need not be. When the system will not say, all of it counts as
- * there: looking at an untouched page is slow but harmless. */
+/* `from` is on a page boundary, `to` need not be. If the system does not tell, all pages count as
+ * resident: reading an untouched page is slow but harmless. */
 static void look(struct view *v, char *from, const char *to, size_t page)
 {
         size_t n = ((size_t)(to - from) + page - 1) / page;
@@ -37,7 +35,7 @@ static void look(struct view *v, char *from, const char *to, size_t page)
                         v->resident[i] = 1;
 }
 
-/* Reads what other code left behind: frames that ended, redzones, words never written. */
+/* Reads what other code has left behind: ended frames, redzones, words that were never written. */
 static W_NO_SANITIZE char *first_used_word(char *from, const char *to)
 {
         for (char *at = from; at < to; at += sizeof(uint64_t))
@@ -94,7 +92,7 @@ static W_NO_SANITIZE void clear(char *from, const char *to)
                 *(volatile uint64_t *)(void *)at = 0;
 }
 
-/* From the page of `used` up, but no page that is not there: clearing would commit it. */
+/* Clears from the page of `used` up, but only resident pages: clearing others would commit them. */
 static void clear_from(const struct stack *stack, char *used)
 {
         size_t      page = w_os_page_size();
@@ -126,7 +124,7 @@ void w_mark_unbind(struct stack_class *c, struct stack *stack)
         char  *used = lowest_used(stack);
 
         note_high_water(c, (size_t)(stack->top - used));
-        w_san_stack_recycle(stack->low, size);          /* frames that ended may not be written */
+        w_san_stack_recycle(stack->low, size);          /* lets clear_from write to ended frames */
         clear_from(stack, used);
         w_san_stack_recycle(stack->low, size);
 }

@@ -1,29 +1,37 @@
-/* stack/overflow.c - the report of a stack overflow, on the signal stack of the thread that ran it.
+/* stack/overflow.c - the report of a stack overflow, made on the signal stack of the thread.
  *
- * Called by   os, when memory faults; stack.c, when a canary is damaged.
  * Protocols   owns stack-watch, cites stack-slabs.
  *
- * Only the address decides: the light guard faults as unmapped memory, the heavy one as forbidden
- * memory. A stack grows down into the guard of its own slot, so that slot's owner is named. A frame
- * larger than the guard could step over it into the slot below, and its first touch may even lie in
- * that slot's guard, which would be blamed on the wrong goroutine; code built with
- * -fstack-clash-protection, which weft's package files demand, touches every page on its way and
- * cannot. The guard of a slot that is free is nobody's overflow and is left to the chain.
+ * Only the address of the fault decides: a light guard faults as unmapped memory, a heavy guard as
+ * forbidden memory. A stack grows down into the guard of its own slot, so the report names the
+ * owner of that slot. A frame larger than the guard could step over it into the slot below. Its
+ * first access may even be in the guard of that slot, and the report would then name the wrong
+ * goroutine. Code that is built with -fstack-clash-protection, which weft's package files demand,
+ * touches every page in between and cannot do this. A fault in the guard of a free slot is no
+ * overflow and goes to the handler that was installed before.
  *
  * PROTOCOL stack-watch
  *
- * Goal      a pool is not unmapped under a fault handler that looks into it.
+ * Goal      a pool is not unmapped while a fault handler reads it.
  * Parties   finder (the handler, any thread), owner of the pool, which ends it.
- * Words     watched: the pool or NULL.  n_finders: handlers that may be looking.
- * Finder    1 n_finders += 1   2 [SW1] full fence   3 loads watched [SW2]; looks if not NULL
- *           4 n_finders -= 1 [SW3].
- * Owner     1 watched = NULL   2 [SW1] full fence   3 ends the watch at the system: no new finders
- *           4 waits until n_finders is 0 [SW3]; unmaps.
+ * Words     watched: the pool or NULL. n_finders: the number of handlers that may read the pool.
+ * Finder
+ *   1. n_finders + 1.
+ *   2. Full fence [SW1].
+ *   3. Load watched [SW2]. It is not NULL: search the pool.
+ *   4. n_finders - 1 [SW3].
+ * Owner
+ *   1. watched := NULL.
+ *   2. Full fence [SW1].
+ *   3. Remove the fault handler: no new finders.
+ *   4. Wait until n_finders is 0 [SW3].
+ *   5. Unmap the pool.
  * Fences    [SW1] n_finders <-> watched   whichever fence is first, either the finder loads NULL
  *           or the owner sees its count.
  * Edges     [SW2] pool set up   watch: watched store-release      ->  finder: load-acquire
  *           [SW3] finder done   finder: n_finders sub-release     ->  unwatch: load-acquire
- * Why it ends   a finder looks at a few hundred headers and returns, or the program dies.
+ * Why the owner's wait ends   a finder reads a few hundred headers and returns, or the program
+ *           dies.
  * Tests     flow/stack/test_stack_overflow.c.
  *
  * SPDX-License-Identifier: MIT
@@ -36,7 +44,7 @@
 static w_atomic_ptr watched;            /* a  [SW1][SW2] struct stack_pool * */
 static w_atomic_u32 n_finders;          /* a  [SW1][SW3] */
 
-/* Names are the user's and of any length; a line is 512 bytes. */
+/* Names come from the user and may have any length; a line has 512 bytes. */
 struct short_text {
         char text[160];
 };
@@ -73,7 +81,8 @@ static void say_headline(const struct stack_owner *who, bool known)
                 w_fatal_begin("stack overflow in goroutine %lld (%s)", (long long)who->id, size);
 }
 
-/* After the headline, because the dynamic linker may want a lock that somebody else holds. */
+/* Called after the headline, because the dynamic linker may wait for a lock that another thread
+ * holds. */
 static void say_entry(void *entry)
 {
         struct w_os_symbol found;
@@ -117,14 +126,14 @@ static void look(const struct stack_pool *pool, void *addr)
                 w_overflow_report(pool, stack, owner, W_DAMAGE_FAULT);
 }
 
-/* Context: signal handler on the signal stack; returns if the fault is not weft's. */
+/* Context: signal handler on the signal stack. Returns if the fault is no overflow. */
 static void on_fault(void *addr)
 {
         w_add_rlx(&n_finders, 1);                               /* guarded by the fence [SW1] */
         w_fence_full();                                         /* [SW1] */
         struct stack_pool *pool = w_load_acq(&watched);         /* [SW2] */
 
-        W_WINDOW("fault-before-look");
+        W_WINDOW("fault-before-check");
         if (pool)
                 look(pool, addr);
         w_sub_rel(&n_finders, 1);                               /* [SW3] */

@@ -1,28 +1,29 @@
-/* stack/pool.c - the centre: size classes, reservations, the free slots that no cache holds.
+/* stack/pool.c - the centre: size classes, reservations, the free slots that are in no cache.
  *
- * Called by   stack.c for callers without a cache and for half a cache at a time.
  * Calls       slab.c for more slots, trim.c for the periods of its watermark.
  * Protocols   owns stack-reserve.
  *
  * PROTOCOL stack-reserve
  *
- * Goal      whoever reserved a stack can bind one, whatever the caches of others hold.
+ * Goal      a caller that has reserved a stack can bind a stack, however many slots are in the
+ *           caches of other owners.
  * Parties   owners of caches, callers without a cache, trimmers (trim.c).
  * Words     per class, all under the pool's lock: n_slots, n_reserved, and the free slots in the
  *           centre, n_warm + n_cold + n_fresh. There is no lock-free step here.
  * Rule      n_reserved <= n_slots, where n_reserved counts
- *             - every reservation that was given out, also those that lie unused in a cache;
+ *             - every reservation that was given out, also an unused reservation in a cache;
  *             - W_STACK_CACHE_CAP for every cache, from its init to its release;
  *             - the slots that a trimmer holds while it empties them.
- * Why enough   call the reservations in users' hands r, bound stacks b <= r, caches i with h_i
- *           slots of at most cap_i, trimmers' slots t. Free in the centre are
- *             n_slots - b - sum h_i - t  >=  (r - b) + sum (cap_i - h_i).
- *           A user who may bind has r - b >= 1. If its cache is empty, that cache alone adds
- *           cap_i = 32: half a cache to take, and the slot to bind, are there.
- * Misuse    a class in which more slots are in use than reserved was bound without a reservation
- *           or unreserved while bound: checked whenever either number changes.
- * Rejected  a reservation that names a slot (the first run would get a cold stack while warm ones
- *           lie free); searching the caches of others (a lock per cache on the fast path).
+ * Why enough   let r be the reservations that callers have, b <= r the bound stacks, h_i the slots
+ *           in cache i of at most cap_i, and t the slots of trimmers. The centre then has
+ *             n_slots - b - sum h_i - t  >=  (r - b) + sum (cap_i - h_i)
+ *           free slots. A caller that may bind has r - b >= 1. If its cache is empty, that cache
+ *           alone adds cap_i = 32: enough to take half a cache and the slot to bind.
+ * Misuse    if more slots of a class are in use than reserved, a stack was bound without a
+ *           reservation, or unreserved while it was bound. This is checked whenever either number
+ *           changes.
+ * Rejected  a reservation that names a slot (the first run would get a cold stack while warm stacks
+ *           are free); searching the caches of other owners (a lock per cache on the fast path).
  * Tests     unit/test_stack.c, flow/stack/test_stack_threads.c.
  *
  * SPDX-License-Identifier: MIT
@@ -36,7 +37,7 @@
 
 #define MAX_SLAB_SIZE     ((size_t)1 << 46)
 
-enum { DEFAULT_KEEP = 64 };     /* some 0.5 MiB: a burst of that size pays no page faults */
+enum { DEFAULT_KEEP = 64 };     /* about 0.5 MiB: a burst of 64 stacks costs no page faults */
 
 #define DEFAULT_PERIOD_NS INT64_C(1000000000)
 

@@ -1,4 +1,4 @@
-/* stack/pool.h - what the files of this folder tell each other. Nobody else includes it.
+/* stack/pool.h - shared by the files of this folder. No other file includes it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +22,7 @@ struct slab {
 
 /* ---- pool.c ---------------------------------------------------------------------------------- */
 
-/* The class that serves a size; the size is in range. The smallest class is 2^14. */
+/* The index of the class for a size, which must be in range. The smallest class is 2^14. */
 static inline uint32_t w_stack_class_index(size_t size)
 {
         return size <= W_STACK_MIN ? 0 : 50 - (uint32_t)__builtin_clzl(size - 1);
@@ -43,8 +43,8 @@ static inline uint64_t w_stack_in_use_locked(const struct stack_class *c)
         return c->n_slots - w_stack_n_free_locked(c);
 }
 
-/* Takes the n most recently used slots; the reservations of the caller cover them. In both arrays
- * the last one is the most recently used. */
+/* Takes the n most recently used slots, for which the caller has reservations. In both arrays the
+ * last slot is the most recently used. */
 void w_pool_take_locked(struct stack_pool *pool, struct stack_class *c, struct stack **out,
                         uint32_t n);
 void w_pool_give_locked(struct stack_class *c, struct stack **slots, uint32_t n);
@@ -56,31 +56,33 @@ void w_pool_unreserve(struct stack_pool *pool, struct stack_class *c, uint64_t n
 
 /* Adds at least n slots to the class, or nothing: -ENOMEM. */
 W_MUST_CHECK int w_slab_grow_locked(struct stack_pool *pool, struct stack_class *c, uint64_t n);
-/* A slot that was never used; there is one. */
+/* Returns a slot that was never used. The class must have such a slot. */
 struct stack *w_slab_take_fresh_locked(struct stack_pool *pool, struct stack_class *c);
 void w_slab_unmap_all(struct stack_pool *pool);
 
 /* ---- guard.c --------------------------------------------------------------------------------- */
 
-/* Settles the guard of a slot that is bound for the first time. Context: its new owner. */
+/* Makes the guard of a slot that is bound for the first time. Context: its new owner. */
 void w_guard_install(struct stack_pool *pool, struct stack *stack);
 bool w_guard_canary_whole(const struct stack_pool *pool, const struct stack *stack);
 /* The default of config.guard_budget. */
 int64_t w_guard_default_budget(void);
-/* What lies between two stacks. */
+/* The bytes between two stacks. */
 size_t w_guard_size(void);
 
 /* ---- trim.c ---------------------------------------------------------------------------------- */
 
-/* Ends the period if its time has come. Before the number of slots in use changes. */
+/* Ends the period if its end has passed. Must be called before the number of slots in use
+ * changes. */
 void w_trim_roll_locked(struct stack_pool *pool, struct stack_class *c, int64_t now);
-/* One batch, if at least so many slots are beyond the watermark; how many it emptied.
- * Context: pool lock not held. */
+/* Empties one batch, if at least `least` slots are beyond the watermark. Returns how many slots it
+ * emptied. Context: pool lock not held. */
 uint32_t w_trim_step(struct stack_pool *pool, struct stack_class *c, uint32_t least);
 
 /* ---- mark.c ---------------------------------------------------------------------------------- */
 
-/* Debug builds: records how much was used and clears it. Context: the stack is being unbound. */
+/* Debug builds: records how much of the stack was used and clears that part. Context: the stack is
+ * being unbound. */
 void w_mark_unbind(struct stack_class *c, struct stack *stack);
 
 /* ---- overflow.c ------------------------------------------------------------------------------ */

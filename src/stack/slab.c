@@ -1,34 +1,41 @@
-/* stack/slab.c - slabs: mapping them, cutting slots off, finding the slot of an address.
+/* stack/slab.c - maps slabs, cuts slots off them, finds the slot of an address.
  *
- * Called by   pool.c under the pool's lock; the fault handler in overflow.c, which looks up.
  * Protocols   owns stack-slabs.
  *
  * PROTOCOL stack-slabs
  *
- * Goal      a signal handler on any thread finds the slot of an address, and who it is bound to,
+ * Goal      a signal handler on any thread finds the slot of an address, and the owner of the slot,
  *           without a lock, while slabs are added and stacks are bound and unbound.
  * Parties   grower (holds the pool's lock), binder (owns the slot), finder (any thread, also inside
  *           a signal handler that interrupted a grower or a binder).
  * Words     pool.slabs; stack.owner and stack.asked.
- * Grower    1 maps the slab and fills its header   2 stores it to pool.slabs [SS1].
- * Binder    1 stores asked   2 stores owner [SS2]. Unbinding stores NULL to owner.
- * Finder    1 loads pool.slabs [SS1] and walks `next`   2 computes the slot from the header
- *           3 loads owner [SS2]; NULL: the slot is free   4 loads asked.
+ * Grower
+ *   1. Map the slab and fill its header.
+ *   2. Store the slab to pool.slabs [SS1].
+ * Binder
+ *   1. Store asked.
+ *   2. Store owner [SS2]. To unbind the slot, store NULL to owner.
+ * Finder
+ *   1. Load pool.slabs [SS1], and follow `next` to the slab that contains the address.
+ *   2. Compute the slot from the header.
+ *   3. Load owner [SS2]. It is NULL: the slot is free.
+ *   4. Load asked.
  * Edges     [SS1] header visible    grow: slabs store-release  ->  find: slabs load-acquire
  *           [SS2] binding visible   bind: owner store-release  ->  find: owner load-acquire
- * Why safe  a header never changes after step 2 of the grower but for fields of the lock's holders,
- *           and a slab is unmapped only with the whole pool, which nobody watches any more then
- *           (PROTOCOL stack-watch, stack/overflow.c). The record of a slot that was never used is
- *           zero: free. A goroutine that overflows has bound its stack on this thread, or came
- *           to it by the scheduler's own edges, so it always finds itself. A wild access to the
- *           guard of a stack that is just changing hands finds one of the two owners or none;
- *           records of owners are never unmapped while the pool lives.
- * Rejected  a radix tree over addresses (the walk is short: a slab holds thousands of stacks, and
- *           only a program about to die walks); unmapping an empty slab (needs a grace period).
+ * Why safe  after step 2 of the grower only fields of a header that the lock protects change, and
+ *           a finder does not read these. A slab is unmapped only together with the whole pool, and
+ *           the pool is not watched any more then (PROTOCOL stack-watch, stack/overflow.c). The
+ *           record of a slot that was never used is zero, which means free. A goroutine that
+ *           overflows was bound to its stack on this thread, or came to this thread by the
+ *           scheduler's own edges: its handler always finds it. A wild access to the guard of a
+ *           stack that changes its owner at that moment finds one of the two owners, or NULL.
+ *           Records of owners are never unmapped while the pool exists.
+ * Rejected  a radix tree over addresses (the list is short: a slab has thousands of stacks, and
+ *           only a program about to die walks it); unmapping an empty slab (needs a grace period).
  * Tests     unit/test_stack.c, flow/stack/test_stack_threads.c.
  *
- * A failed attempt to map is repeated with half as many slots, down to one, because a limit on
- * address space or strict accounting may allow less than a whole slab.
+ * If a slab cannot be mapped, the next attempt has half as many slots, down to one: a limit on
+ * address space, or strict accounting, may allow less than a whole slab.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,11 +45,11 @@
 
 #include <errno.h>      /* ENOMEM only */
 
-/* More than any system gives a process; keeps every product below in 64 bits. */
+/* More than any system gives a process. It keeps every product below within 64 bits. */
 #define ADDRESS_SPACE ((uint64_t)1 << 48)
 
-/* 64 x (slot x 7 mod 24): neighbouring stacks start on different cache lines, and so does every one
- * of 24 in a row. With all tops at the end of a page the few sets that they map to thrash. */
+/* 64 x (slot x 7 mod 24): any 24 stacks in a row start on different cache lines of a page. If all
+ * tops were at the end of a page, the few cache sets that they map to would thrash. */
 static size_t stagger(uint64_t slot)
 {
         return 64 * (size_t)(slot * 7 % 24);
@@ -85,7 +92,7 @@ static void unmap_chain(struct slab *slab)
         }
 }
 
-/* A chain of slabs that nobody else knows yet, with at least n slots in all. */
+/* Maps a chain of slabs that have at least n slots in all, and that are not published yet. */
 static int map_chain(const struct stack_pool *pool, struct stack_class *c, uint64_t n,
                      struct slab **out)
 {
@@ -143,7 +150,7 @@ int w_slab_grow_locked(struct stack_pool *pool, struct stack_class *c, uint64_t 
         return 0;
 }
 
-/* The lowest fresh slot first, so that the slots in use lie together. */
+/* Takes the lowest fresh slot first, so that the slots in use are close together. */
 struct stack *w_slab_take_fresh_locked(struct stack_pool *pool, struct stack_class *c)
 {
         W_ASSERT(w_lock_held(W_LOCK_stack_pool));
@@ -182,12 +189,12 @@ struct stack *w_stack_find(const struct stack_pool *pool, const void *addr, bool
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-/* Who asked for this much has been left on its stack. */
+/* In `asked`: a thread was left on this stack. */
 #define LEFT UINTPTR_MAX
 
 void w_stack_leave(struct stack_pool *pool, struct stack *stack)
 {
-        w_store_rlx(&stack->asked, LEFT);                         /* own word: nobody else looks */
+        w_store_rlx(&stack->asked, LEFT);                         /* own word: the pool ends */
         pool->n_left++;
 }
 
@@ -196,7 +203,8 @@ static bool is_left(const struct stack *stack)
         return w_load_rlx(&stack->asked) == LEFT;                 /* own word */
 }
 
-/* From that slot on, how many are, or are not, left to somebody. */
+/* The number of slots from `from` on that are all in the same state: with a thread left on them, or
+ * without. */
 static uint64_t run_length(const struct slab *slab, uint64_t from)
 {
         bool     left = is_left(&slab->stacks[from]);
@@ -207,7 +215,8 @@ static uint64_t run_length(const struct slab *slab, uint64_t from)
         return n;
 }
 
-/* The mapping stays with what is left in it; the pages of all others go. True: there is some. */
+/* Gives back the pages of all slots without a thread that was left on them. True: there is a slot
+ * with such a thread, and the mapping must stay. */
 static bool empty_but_left(struct slab *slab)
 {
         bool   any = false;
@@ -225,7 +234,7 @@ static bool empty_but_left(struct slab *slab)
 
 void w_slab_unmap_all(struct stack_pool *pool)
 {
-        struct slab *slab = w_load_rlx(&pool->slabs);             /* own word: nobody else */
+        struct slab *slab = w_load_rlx(&pool->slabs);             /* own word: the pool ends */
 
         while (slab) {
                 struct slab *next = slab->next;

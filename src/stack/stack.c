@@ -1,11 +1,11 @@
-/* stack/stack.c - binding a stack to a goroutine, and the cache that makes it cheap.
+/* stack/stack.c - binds stacks to goroutines, and the cache that makes this cheap.
  *
- * Called by   sched: spawn reserves, the first run binds, the exit unbinds and unreserves.
- * Calls       pool.c for half a cache at a time, guard.c when a slot is bound for the first time.
+ * Calls       pool.c to fill or empty half a cache, guard.c when a slot is bound for the first
+ *             time.
  * Protocols   cites stack-reserve, stack-slabs.
  *
- * A cache is a LIFO array: the stack that was left last is the one whose lines and pages are still
- * near, and it is taken first. When the array is full its older half goes to the centre.
+ * A cache is a LIFO array: the stack that was left last is taken first, because its lines and pages
+ * are still in the caches of the CPU. When the array is full, its older half goes to the centre.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -48,7 +48,7 @@ int w_stack_cache_init(struct stack_cache *cache, struct stack_pool *pool, size_
         return 0;
 }
 
-/* The n oldest slots to the centre. */
+/* Gives the n oldest slots to the centre. */
 static void give_oldest(struct stack_cache *cache, uint32_t n)
 {
         struct stack_pool *pool = cache->pool;
@@ -78,7 +78,8 @@ void w_stack_cache_release(struct stack_cache *cache)
 
 /* ---- Reserve --------------------------------------------------------------------------------- */
 
-/* Half a batch ahead, or one if there is no room for so many. */
+/* Reserves a batch, which is half of the cache's capacity, or one stack if there is no room for a
+ * batch. */
 static int reserve_ahead(struct stack_pool *pool, struct stack_cache *cache,
                          struct stack_class *c)
 {
@@ -119,7 +120,7 @@ void w_stack_unreserve_slow(struct stack_pool *pool, struct stack_cache *cache, 
 
 /* ---- Bind ------------------------------------------------------------------------------------ */
 
-/* The slow halves are tail calls, so that the fast ones save no registers. */
+/* The slow paths are tail calls, so that the fast paths save no registers. */
 
 static struct stack *publish(struct stack *stack, size_t size, void *owner)
 {
@@ -146,7 +147,7 @@ static struct stack *take_one(struct stack_pool *pool, struct stack_class *c)
         return stack;
 }
 
-/* Half a cache, for this time and the next ones. */
+/* Takes half a cache from the centre, for this bind and the next binds. */
 static struct stack *refill(struct stack_cache *cache)
 {
         struct stack_pool *pool = cache->pool;
@@ -224,7 +225,7 @@ static void push(struct stack_pool *pool, struct stack_cache *cache, struct stac
         cache->slots[cache->n++] = stack;
 }
 
-/* Canary, high-water mark, tools: what some stacks or some builds need looking after. */
+/* Canary, high-water mark, sanitizers and valgrind: work that only some stacks or builds need. */
 static W_NOINLINE void unbind_slow(struct stack_pool *pool, struct stack_cache *cache,
                                    struct stack *stack)
 {

@@ -1,24 +1,23 @@
-/* stack/trim.c - when the pages of free stacks go back to the system.
+/* stack/trim.c - gives the pages of free stacks back to the system.
  *
- * Called by   stack.c after slots came back to the centre; w_stack_trim, by whoever watches a run.
  * Protocols   cites stack-reserve.
  *
- * Giving pages back costs some 3 us a stack and as much again to fault them in, a hundred times
- * what an exit costs otherwise. So it never happens per exit. The watermark of a class is the
- * number of free slots worth keeping warm:
+ * Giving pages back costs about 3 us per stack, and about 3 us again to fault them in. This is a
+ * hundred times what an exit costs otherwise, so an exit never does it. The watermark of a class is
+ * the number of free slots that are worth keeping warm:
  *
- *   max(keep, most slots in use in this period and the one before - slots in use now)
+ *   max(keep, most slots in use in this period and the period before - slots in use now)
  *
  * where keep is config.keep slots, but not more than 16 MiB of them: the pages of a large stack
  * that was used once are not kept for ever.
  *
- * A program that swings between 0 and 10,000 goroutines within a second or two keeps all 10,000
- * warm. After a single spike they stay for one to two periods. What lies beyond the watermark goes,
- * the least recently used first, in batches: one batch when slots come back to the centre and half
- * a batch has gathered, and all there are when w_stack_trim is called. Slots in caches are
- * never touched: they are few and hot.
+ * If a program goes from 0 to 10,000 goroutines and back within a second or two, all 10,000 stacks
+ * stay warm. After a single peak they stay warm for one to two periods. Slots beyond the watermark
+ * are emptied in batches, the least recently used first. When slots come back to the centre and
+ * half a batch has gathered, one batch is emptied; w_stack_trim empties all. Slots in caches are
+ * never emptied: they are few, and are used soon.
  *
- * A slot's whole stack is discarded, top page included; its guard stays.
+ * The whole stack of a slot is discarded, with its top page; the guard stays.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,7 +28,7 @@
 
 #define MOST_KEPT ((uint64_t)16 << 20)
 
-enum { TRIM_BATCH = 2 * W_STACK_BATCH };        /* twice what comes back in the same step */
+enum { TRIM_BATCH = 2 * W_STACK_BATCH };        /* twice what a full cache gives back at once */
 
 static uint64_t max_u64(uint64_t a, uint64_t b)
 {
@@ -69,9 +68,10 @@ static uint64_t surplus_locked(const struct stack_pool *pool, const struct stack
         return c->n_warm > watermark ? c->n_warm - watermark : 0;
 }
 
-/* Moves the coldest of the surplus to `out`. They count as reserved until they are back, so that
- * nobody's bind misses them; slots that reservations need are left alone, they are about to be
- * used. A list and no array: this may run on a stack that has little room. */
+/* Moves the least recently used slots of the surplus to `out`. These slots count as reserved until
+ * they are back, so that no bind finds too few slots. Slots that reservations need are not taken:
+ * they will be used soon. `out` is a list, not an array, because this code may run on a stack that
+ * has little room. */
 static uint32_t take_coldest_locked(struct stack_pool *pool, struct stack_class *c,
                                     uint32_t least, struct list_node *out)
 {
@@ -99,8 +99,8 @@ static void give_cold_locked(struct stack_class *c, struct list_node *from, uint
         c->n_reserved -= n;
 }
 
-/* How many slots were emptied. A failure costs memory only, and another attempt would fail as well:
- * the slot counts as cold either way. */
+/* Returns how many slots were emptied. A failure costs memory only, and another attempt would fail
+ * as well: the slot counts as cold in both cases. */
 static uint32_t discard_all(struct list_node *list)
 {
         uint32_t n = 0;

@@ -42,8 +42,8 @@
 #include "sched/run/foreign.h"
 #include "weft.h"
 
-/* Not the queue of a mutex or semaphore: a signal that comes too late must not find the waiters of
- * another object at the same address. */
+/* A mutex or semaphore uses another queue: a signal that comes too late must not find the waiters
+ * of another object at the same address. */
 enum { COND_QUEUE = 7 };
 
 struct cond {

@@ -28,17 +28,20 @@
  *      [MX1]. Wake the first waiter.
  * Starving  a waiter that was woken and finds the mutex taken again, 1 ms after it began to wait,
  *           sets STARVING when it queues. Step 3 of the holder then leaves LOCKED in and tells the
- *           waiter that it is the holder. Takers queue. The last waiter in the queue ends this
- *           mode, and so does a waiter that waited for less than 1 ms.
+ *           waiter that it is the holder. Takers do not spin, they queue. The mode ends when the
+ *           mutex is handed to the last waiter in the queue, or to a waiter that waited for less
+ *           than 1 ms.
  * Edges     [MX1] the section   holder: word CAS-release -> taker: word CAS-acquire
  *           A hand-over is ordered by the wake.
  * Why no waiter is forgotten   QUEUED is set under the bucket's lock with LOCKED in the same word,
  *           so the holder's unlock sees it. The unlock wakes no waiter only if WOKEN is set. Then
- *           an awake taker reads the word after this unlock. It takes the mutex and clears WOKEN,
- *           and its own unlock wakes; or it queues and clears WOKEN while another party holds it.
+ *           an awake taker reads the word after this unlock. Either it takes the mutex and clears
+ *           WOKEN, and its own unlock wakes. Or it queues and clears WOKEN while another party
+ *           holds the mutex.
  * Why every waiter takes WOKEN out   a woken goroutine may never run again because the run ends. A
- *           taker that queues afterwards does not rely on it; a taker that queued before is woken
- *           at the end of the run (PROTOCOL waitqueue). The cost is at most one extra wake.
+ *           taker that queues afterwards does not rely on that goroutine. A taker that queued
+ *           before is woken at the end of the run (PROTOCOL waitqueue). The cost is at most one
+ *           extra wake.
  * Lifetime  the holder's CAS is its last access to the word. See PROTOCOL waitqueue.
  * Rejected  handing over always (every section costs a switch); waiters counted in the word (they
  *           must be counted down after the unlock).

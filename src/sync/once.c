@@ -4,11 +4,15 @@
  *
  * PROTOCOL once
  *
- * Goal      one call of one function. Every caller returns after it has ended, by return or by
- *           weft_exit.
+ * Goal      one call of one function. Every caller returns after the function has ended, by return
+ *           or by weft_exit.
  * Parties   runner, the first caller; waiters, the later callers.
- * Words     word: NEW, RUNNING, DONE; QUEUED beside RUNNING: there may be waiters. runner: the
- *           number of the runner, which tells a call from inside the function from other calls.
+ * Words     word
+ *             NEW       not called yet
+ *             RUNNING   the runner runs the function
+ *             DONE      the function has ended
+ *             QUEUED    a bit beside RUNNING: there may be waiters
+ *           runner: the number of the runner, to recognize a call from inside the function.
  * Runner
  *   1. CAS NEW -> RUNNING.
  *   2. Push an unwind record on its goroutine, so that weft_exit does step 4.
@@ -17,11 +21,11 @@
  *      take all waiters out of the queue; unlock; wake them.
  * Waiter
  *   1. DONE [ON1]: return.
- *   2. Under the bucket's lock: again 1, else CAS QUEUED in. Wait.
+ *   2. Under the bucket's lock: step 1 again, else CAS QUEUED in. Wait.
  * Edges     [ON1] what the function did   runner: word CAS/store-release -> waiter: word
  *           load-acquire. A waiter that parked is ordered by the wake.
- * Why a number is enough to know the runner   only the runner itself finds its own number there: it
- *           wrote it before it called the function.
+ * Why a number is enough to know the runner   only the runner itself finds its own number in the
+ *           word `runner`: it wrote the number before it called the function.
  * Lifetime  the word is not touched after DONE. See PROTOCOL waitqueue.
  * Tests     flow/sync/test_once.c, crash/test_sync.c, explore scenarios sync-once*, sim scenario
  *           sync_once, mutants sync-once-*.

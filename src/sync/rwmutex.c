@@ -18,8 +18,8 @@
  *   1. No QUEUED, or not the last reader: CAS - 1 or WRITER out [RW1].
  *   2. Under the bucket's lock: choose the waiters to let in, and write the word that already
  *      counts them [RW1]. Wake them.
- *        A writer lets in all waiting readers, else the next writer.
- *        The last reader lets in the first writer, else all readers.
+ *        A writer lets in all waiting readers; if there are none, the next writer.
+ *        The last reader lets in the first writer; if there is none, all readers.
  *      QUEUED stays if any waiter is left in a queue.
  * Edges     [RW1] the section   leave: word CAS-release -> enter: word CAS-acquire
  *           A waiter that was let in is ordered by the wake. The CAS of step 2 also acquires, so
@@ -62,7 +62,7 @@ static struct rwmutex *rwmutex_of(weft_rwmutex *m)
 
 /* ---- Enter ----------------------------------------------------------------------------------- */
 
-/* The word with one more holder of that kind in it; 0: it must wait. */
+/* The word with one more holder of that kind; 0: the caller must wait. */
 static uint64_t with_one_more(uint64_t seen, unsigned queue)
 {
         if (queue == WRITERS)
@@ -134,8 +134,8 @@ static uint64_t admit(struct rwmutex *m, struct bucket *b, bool run, unsigned le
         return word | (more ? QUEUED : 0);
 }
 
-/* By the last holder. With QUEUED set no caller enters, so the word does not change until the
- * CAS. */
+/* Called by the last holder. While QUEUED is set no caller enters, so the word does not change
+ * until the CAS. */
 static W_NOINLINE void leave_slow(struct rwmutex *m, uint64_t seen, unsigned queue)
 {
         struct list_node woken;

@@ -12,18 +12,18 @@
  *           no permit.
  * Acquirer
  *   1. There is a permit: CAS - 1 [SM1].
- *   2. Under the bucket's lock: again 1, else CAS QUEUED in. Wait. Woken: it has the permit.
- *   3. Cancelled: leave the queue.
+ *   2. Under the bucket's lock: step 1 again, else CAS QUEUED in. Wait.
+ *   3. Woken: the acquirer has the permit. Cancelled: leave the queue.
  * Releaser
  *   1. No QUEUED: CAS + 1 [SM1].
  *   2. Under the bucket's lock: take the first waiter out of the queue and claim it. Claim lost:
- *      again with the next. Claimed: leave the word as it is, wake the waiter. No waiter left:
- *      CAS + 1 and QUEUED out [SM1].
+ *      step 2 again with the next waiter. No waiter left: CAS + 1 and QUEUED out [SM1].
+ *   3. Claim won: do not change the word. Unlock the bucket, wake the waiter.
  * Edges     [SM1] what came before the release   word CAS-acqrel -> acquire: word CAS-acquire
  *           A permit that is handed over is ordered by the wake.
  * Why no permit is lost   the claim decides whether the waiter has the permit or was cancelled.
  *           While there are waiters there are no permits: a waiter sets QUEUED in the same CAS that
- *           finds none.
+ *           finds no permit.
  * Lifetime  in step 2 the releaser touches the word only if it woke no waiter.
  * Rejected  waking without handing over (other acquirers overtake; the woken waiter must touch the
  *           object).

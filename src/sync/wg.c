@@ -4,29 +4,29 @@
  *
  * PROTOCOL wait-group
  *
- * Goal      a wait returns once the count is zero. The adder that takes it to zero does not touch
- *           the object afterwards: a waiter often frees it at once.
+ * Goal      a wait returns once the count is zero. The adder that takes the count to zero does not
+ *           touch the object afterwards: a waiter often frees the object at once.
  * Parties   adder (done is an add of -1), waiter.
  * Words     word: the count; QUEUED: there may be waiters, set under the bucket's lock while the
  *           count is not zero.
  * Adder
  *   1. The sum is not zero, or no QUEUED: CAS the sum in [WG1].
- *   2. Under the bucket's lock: again 1 if the count has changed. CAS the whole word to 0 [WG1],
- *      take all waiters out of the queue, unlock, wake them.
+ *   2. Under the bucket's lock: compute the sum again. It is not zero any more: CAS the sum in
+ *      [WG1], done. Else CAS the whole word to 0 [WG1].
+ *   3. Take all waiters out of the queue. Unlock the bucket, wake the waiters.
  * Waiter
  *   1. Count is 0 [WG1]: return.
- *   2. Under the bucket's lock: again 1, else CAS QUEUED in. Wait. Woken: return without reading
- *      the word.
- *   3. Cancelled: leave the queue.
+ *   2. Under the bucket's lock: step 1 again, else CAS QUEUED in. Wait.
+ *   3. Woken: return without reading the word. Cancelled: leave the queue.
  * Edges     [WG1] what came before each done   word CAS-acqrel -> wait: word load-acquire
- *           The last adder acquires from all earlier ones, and hands that on by the wake.
+ *           The last adder acquires from all earlier adders. The wake passes this on to the waiter.
  * Why no waiter sleeps for ever   QUEUED and the count are one word: either the adder that takes
  *           the count to zero sees QUEUED, or the waiter sees zero.
  * Lifetime  the CAS to zero is an adder's last access to the object. With waiters it is made under
  *           the bucket's lock, so that a new object at this address finds an empty queue.
  * Rejected  counting the waiters in the word (a cancelled waiter would have to count itself down).
  * Tests     flow/sync/test_wg.c, flow/sync/test_sync_lifetime.c, explore scenarios sync-wg*, sim
- *           scenario sync_wg, mutants sync-wg-*; window table-before-wake.
+ *           scenario sync_wg, mutants sync-wg-*; window waitqueue-before-wake.
  *
  * SPDX-License-Identifier: MIT
  */

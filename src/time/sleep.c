@@ -33,7 +33,7 @@ static bool commit_nap(struct g *gp, void *arg)
         struct nap *nap = arg;
 
         (void)gp;
-        bool armed = w_timer_arm(&nap->timer, nap->at);         /* from here gp may run elsewhere */
+        bool armed = w_timer_arm(&nap->timer, nap->at);         /* then gp may run elsewhere */
 
         W_ASSERT(armed);
         return armed;
@@ -44,7 +44,7 @@ static bool nap_until(struct g *gp, int64_t at)
 {
         struct nap nap = { .timer.claim = claim_nap, .gp = gp, .at = at };
 
-        w_need_p();             /* its heap takes the timer in the commit, which must not fail */
+        w_need_p();             /* the commit, which must not fail, arms the timer in its heap */
         if (w_timer_reserve() < 0)
                 return false;
         w_park(W_WAIT_SLEEP, commit_nap, &nap);
@@ -56,7 +56,7 @@ static void unlock_nothing(void *arg)
         (void)arg;
 }
 
-/* In a scope, or on a foreign thread. */
+/* For a caller in a scope, or a foreign thread. */
 static int wait_until(int64_t at)
 {
         struct wait w;

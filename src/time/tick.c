@@ -2,10 +2,10 @@
  *
  * Protocols   cites lazytimer (sched/timer/lazytimer.c), chan (chan/chan.c).
  *
- * A lazy timer feeds the channel. It holds no reference, so that the channel notices when the user
- * drops the last one. While the timer sends, outside the lock of its heap, it holds a reference: it
- * takes it under that lock, and only if another reference is left. The end of the channel takes
- * that lock before it frees the timer.
+ * A lazy timer feeds the channel. The timer has no reference to the channel, so that the channel
+ * ends when the user drops the last reference. Only while the timer sends, outside the lock of its
+ * heap, it has a reference. It takes the reference under that lock, and only if another reference
+ * is left. The end of the channel takes that lock before it frees the timer.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -72,7 +72,7 @@ W_EXPORT int weft_timer_reset(weft_timer *t, int64_t ns)
         return rc;
 }
 
-/* Nothing to do after the end of its run: the record was freed then. */
+/* Does nothing after the end of the timer's run: the end of the run has freed the record. */
 W_EXPORT void weft_timer_free(weft_timer *t)
 {
         if (!t || !w_foreign_enter())

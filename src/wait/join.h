@@ -13,11 +13,11 @@
 struct join_waiter {
         struct joiner  joiner;
         struct waiter *waiter;
-        uint32_t       verdict;         /* what to claim with */
+        uint32_t       verdict;         /* the value for the claim */
 };
 
-/* What weft_join(id) returns at once, or -EAGAIN: it must wait. Context: any; takes the lock of the
- * id. */
+/* What weft_join(id) returns at once, or -EAGAIN: the caller must wait. Context: any; takes the
+ * lock of the id. */
 W_MUST_CHECK int w_join_look(int64_t id);
 
 /* The same. On -EAGAIN jw is in the list of joiners, and the lock of the id is held: *held. */

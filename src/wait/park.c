@@ -8,7 +8,7 @@
  *           tokens are merged into one. A park that a scope ends leaves the token alone.
  * Parties   owner (the goroutine), committer of its park, giver (any thread).
  * Words     g.token
- *             NONE          no token, and no party waits
+ *             NONE          no token, and the owner does not wait
  *             PARKED        the owner waits outside any scope
  *             TOKEN         a token is there
  *             an address    the waiter of a park in a scope
@@ -18,7 +18,7 @@
  *   3. Exchange NONE [UP1].
  * Owner in a scope, in place of step 2
  *   2a. CAS NONE -> waiter [UP2]. TOKEN found: go to 3.
- *   2b. Sleep as all waits do.
+ *   2b. Park as all waits do.
  *   2c. Ended by the scope: CAS waiter -> NONE. TOKEN found: leave it, and take the lock of the
  *       owner's id once, so that the giver is done with the waiter.
  * Committer
@@ -32,9 +32,9 @@
  * Why one wake   a giver wakes the owner only if its exchange finds PARKED, or finds the waiter and
  *           wins its claim. Neither value is stored again before the owner has run.
  * Why no giver is overlooked   the owner itself takes the token, after it was woken. It therefore
- *           acquires from every giver up to then. If the waking giver took the token for the owner,
- *           a second giver in between would be merged with the first, but the owner might not see
- *           what the second giver wrote before.
+ *           acquires from every giver up to then. Suppose that the waking giver took the token for
+ *           the owner. A second giver in between would then be merged with the first, but the owner
+ *           might not see what the second giver wrote before.
  * Tests     flow/sched/test_unpark.c, flow/scope/test_scope.c, explore scenarios unpark*, sim
  *           scenarios sched_park and scope_*, mutants unpark-*, sched-* and scope-*.
  *
@@ -167,7 +167,7 @@ W_EXPORT int weft_unpark(int64_t id)
                 parked = give(gp, &sleeper);
                 w_unlock(held);
         }
-        if (parked)             /* no other party may wake it now, and it cannot end before */
+        if (parked)             /* only this thread may wake gp, and gp cannot end before */
                 w_ready(gp);
         else if (sleeper)
                 w_wake_up(sleeper);

@@ -57,7 +57,7 @@ static void arm(struct wait *w)
 
 /* ---- Begin and end --------------------------------------------------------------------------- */
 
-/* A wait that the end of the run does not concern may stay sole: only the object itself ends it. */
+/* A wait that the end of the run does not end may stay sole: only the object itself ends it. */
 static void begin_foreign(struct wait *w, enum wait_kind kind)
 {
         w->waiter.note = (struct note)W_NOTE_INIT;
@@ -114,8 +114,8 @@ void w_wait_end(struct wait *w)
 
 /* ---- The sleep ------------------------------------------------------------------------------- */
 
-/* Once the word is PARKED, w may be claimed. Its frame stays in place until unlock has released
- * the lock, which the waiter takes again: see PROTOCOL wake. */
+/* Once the word is PARKED, w may be claimed. The frame of w stays in place until `unlock` has
+ * released the lock, because the waiter takes that lock again: see PROTOCOL wake. */
 static bool commit_wait(struct g *gp, void *arg)
 {
         struct wait *w = arg;
@@ -132,7 +132,8 @@ static bool commit_wait(struct g *gp, void *arg)
         return parked;
 }
 
-/* A foreign thread sleeps on its note. Its deadline needs no timer: the thread claims itself. */
+/* A foreign thread sleeps on its note. Its deadline needs no timer: the thread claims its own
+ * wait. */
 static void sleep_foreign(struct wait *w, void (*unlock)(void *), void *arg)
 {
         uint32_t arming = W_VERDICT_ARMING;
@@ -156,8 +157,9 @@ uint32_t w_wait_park(struct wait *w, enum wait_reason reason, void (*unlock)(voi
         return w_load_acq(&w->waiter.word);                       /* [WK1] */
 }
 
-/* The verdict need not name the event that came first: the timer may have won the wake word from a
- * cancellation that came just before, or have lost it to a later one. The scope knows the order. */
+/* The verdict need not name the event that came first. The timer may have won the wake word
+ * although a cancellation came just before, or may have lost it to a later cancellation. The scope
+ * knows the order. */
 static int scope_error(struct scope *s, int otherwise)
 {
         int rc = w_scope_done(s);

@@ -7,9 +7,9 @@
  *   not woken by the object: lock it, take the record out, unlock
  *   w_wait_end(&w)                              out of the scope's list, disarm the timer
  *
- * A call that can be found in more than one place, or before it parks, sets w.waiter.sole to false
- * after w_wait_begin. A call that need not wait does the first step only. Goroutines and foreign
- * threads wait alike; only the sleep differs.
+ * If other parties can find the waiter in more than one place, or before it parks, the call sets
+ * w.waiter.sole to false after w_wait_begin. A call that need not wait does the first step only.
+ * Goroutines and foreign threads wait in the same way; only the sleep differs.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,15 +23,16 @@
 
 struct scope;
 
-/* What else ends a wait. The end of the run concerns foreign threads: the goroutines that they
- * wait for are gone, but a mutex works without a runtime too. */
+/* What ends a wait besides the object and the deadline. The end of the run ends the waits of
+ * foreign threads, because the goroutines that they wait for are gone. A mutex works without a run,
+ * so the end of a run does not end a wait for it. */
 enum wait_kind {
         W_CANCELLABLE,          /* scopes and the end of the run */
         W_WITHOUT_RUN,          /* nothing */
 };
 
 /* Key: o the waiting call. Other parties touch waiter, member, foreign and timer only, each under
- * the lock of the object that it is in. */
+ * the lock of the object that contains it. */
 struct wait {
         struct waiter    waiter;
         struct scope    *scope;         /* o  `member` is in its list; NULL: none */
@@ -64,7 +65,7 @@ W_INLINE int w_call_check(void)
 }
 
 /* Around a public call that may wait. The end of the run waits for weft's own threads; a foreign
- * thread must register. False: no runtime runs, and w_call_end must not be called. */
+ * thread must register. False: no run is on, and w_call_end must not be called. */
 W_INLINE bool w_call_begin(void)
 {
         return W_LIKELY(w_m() != NULL) || w_foreign_enter();

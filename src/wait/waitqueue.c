@@ -3,7 +3,8 @@
  * PROTOCOL waitqueue
  *
  * Goal      once a call on an object has let another party return, the call does not touch the
- *           object any more: that party may free it, and the address may belong to another object.
+ *           object any more: that party may free the object, and another object may then have the
+ *           address.
  * Parties   waiter (goroutine or foreign thread), waker, the end of a run.
  * Words     buckets, never freed: a lock and the wait queues, one for each key. The object's own
  *           word says that there may be waiters (QUEUED). It is set under the bucket's lock only.
@@ -13,23 +14,23 @@
  *      caller must wait.
  *   3. Append the entry to the queue.
  *   4. Park. The commit unlocks the bucket.
- *   5. Woken: do not touch the object; the verdict says what the waiter got. Only a mutex's waiter
- *      may read the word again: it does not have the mutex yet, so the mutex is alive.
+ *   5. Woken: do not touch the object; the verdict says what the waiter got. Only the waiter of a
+ *      mutex may read the word again: it does not have the mutex yet, so the mutex still exists.
  * Waker
  *   The read-modify-write that lets other parties proceed finds no QUEUED: done. Else
  *   1. Lock the bucket.
- *   2. Change the word, once, as a whole. From here on the address is only a number.
+ *   2. Change the word, once, as a whole. From here on use the address only as a key.
  *   3. Take the waiters out of their queue.
  *   4. Unlock the bucket.
  *   5. Wake the waiters.
  * End of a run
- *   1. Take the remaining goroutines out of the queues: they never run again, and their frames go.
- *      QUEUED may stay behind; a waker that finds no waiter clears it.
- *   2. Foreign threads stay. Those that wait for a mutex are woken to check again, because the
- *      goroutine that was woken for them may have been dropped.
- * Why the object is alive in the waker's step 2   the waker's own call has not let go yet: it still
- *           holds the lock, or has not counted down. A signal of a cond owns nothing, so it touches
- *           the object only while a waiter is in the queue.
+ *   1. Take the remaining goroutines out of the queues: they never run again, and their frames are
+ *      freed. QUEUED may stay set; a waker that finds no waiter clears it.
+ *   2. Foreign threads stay. Wake the foreign threads that wait for a mutex, so that they check
+ *      again: the goroutine that an unlock woke in front of them may have been dropped.
+ * Why the object exists in the waker's step 2   the waker's own call has not released it yet: the
+ *           waker still holds the lock, or has not counted down. A signal of a cond owns nothing,
+ *           so it touches the object only while a waiter is in the queue.
  * Why a waiter's entry is alive   a parked waiter cannot return before w_wake_up. A waiter that was
  *           cancelled at the same moment takes the bucket's lock before it returns
  *           (w_waitq_withdraw).
@@ -38,9 +39,9 @@
  *           QUEUED, and the lock then shows it the queue.
  * A new object at an old address   can have waiters in the same queue only after the waker has
  *           unlocked the bucket. No waiter of the old object is in the queue then.
- * Rejected  queues in the object (a waker must read it after it has let go); reference counts (the
- *           memory is the caller's); one lock for all.
- * Tests     unit/test_table.c, flow/sync/test_sync_lifetime.c, explore scenarios sync-*, sim
+ * Rejected  queues in the object (a waker would read the object after it has released it);
+ *           reference counts (the memory belongs to the caller); one lock for all.
+ * Tests     unit/test_waitqueue.c, flow/sync/test_sync_lifetime.c, explore scenarios sync-*, sim
  *           scenarios sync_*, mutants sync-*.
  *
  * SPDX-License-Identifier: MIT
@@ -79,8 +80,9 @@ struct bucket *w_waitq_lock(uintptr_t key)
 }
 
 /* A run may have begun since the first w_foreign_enter, and one of its goroutines may be in the
- * queue. It was put there after the run had begun, and the lock makes that visible: ask again. Only
- * a foreign thread may ask again: an M of a run that has ended without it would not return. */
+ * queue. The goroutine entered the queue after the run had begun, and the lock makes that visible:
+ * call w_foreign_enter_slow. Only a foreign thread may call it: an M that was left behind by a run
+ * that has ended would not return from it. */
 struct bucket *w_waitq_lock_to_wake(uintptr_t key, bool *run)
 {
         *run = w_foreign_enter();
@@ -210,8 +212,8 @@ struct waitq_entry *w_waitq_claim_first(struct bucket *b, uintptr_t key, bool ru
         return NULL;
 }
 
-/* A waiter that was claimed before it parked may be gone at once: do not touch it after the
- * claim. */
+/* A waiter that was claimed before it parked may return at once: its record must not be touched
+ * after the claim. */
 uint32_t w_waitq_claim_all(struct bucket *b, uintptr_t key, bool run, struct list_node *woken)
 {
         uint32_t n = 0;
@@ -239,7 +241,7 @@ void w_waitq_wake_all(struct list_node *claimed)
 void w_waitq_unlock_and_wake(struct bucket *b, struct list_node *woken, bool run)
 {
         w_waitq_unlock(b);
-        W_WINDOW("table-before-wake");
+        W_WINDOW("waitqueue-before-wake");
         w_waitq_wake_all(woken);
         if (run)
                 w_foreign_exit();

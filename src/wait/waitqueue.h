@@ -31,7 +31,8 @@ struct bucket {
         struct waitq_entry *queues;     /* b  the first waiter of each key */
 } W_CACHE_ALIGNED;
 
-/* An object is a multiple of eight bytes, so it has several keys: queues that share a bucket. */
+/* The size of an object is a multiple of eight bytes, so each object has several keys. The queues
+ * of these keys share a bucket. */
 W_INLINE uintptr_t w_waitq_key(const void *object, unsigned index)
 {
         return (uintptr_t)object + index;
@@ -45,8 +46,8 @@ W_INLINE void w_waitq_entry_init(struct waitq_entry *p, uintptr_t key, struct wa
 
 /* Returns the bucket of key, locked. Context: any thread, no runtime lock held; no switch. */
 struct bucket *w_waitq_lock(uintptr_t key);
-/* The same for a waker. *run: a run is on, and stays on until the caller calls w_foreign_exit,
- * which it then must. */
+/* The same for a waker. If *run is true, a run is on, and stays on until the caller calls
+ * w_foreign_exit. The caller must then call it. */
 struct bucket *w_waitq_lock_to_wake(uintptr_t key, bool *run);
 /* Takes a struct bucket; w_wait_park can call it. */
 void w_waitq_unlock(void *bucket);
@@ -54,13 +55,14 @@ void w_waitq_unlock(void *bucket);
 /* All calls below: with the bucket of the key locked. O(1), except for other keys in the bucket. */
 
 void w_waitq_append(struct bucket *b, struct waitq_entry *p);
-/* In front of all waiters. */
+/* Puts p in front of all waiters. */
 void w_waitq_push(struct bucket *b, struct waitq_entry *p);
-/* Takes p out of its queue; false: it was in none. */
+/* Takes p out of its queue; false: p was in no queue. */
 bool w_waitq_remove(struct bucket *b, struct waitq_entry *p);
 
-/* The waiter that waits longest, or NULL. `run` says whether the caller keeps the run from ending
- * (w_foreign_enter). If not, goroutines never run again: they are taken out and skipped. */
+/* The waiter that has waited longest, or NULL. `run` says whether the caller keeps the run from
+ * ending (w_foreign_enter). If it is false, goroutines never run again: they are taken out and
+ * skipped. */
 struct waitq_entry *w_waitq_first(struct bucket *b, uintptr_t key, bool run);
 
 W_INLINE bool w_waitq_has_more(const struct waitq_entry *first)
@@ -69,7 +71,8 @@ W_INLINE bool w_waitq_has_more(const struct waitq_entry *first)
 }
 
 /* Takes out and claims the first waiter that can be claimed, with W_VERDICT_OTHER; NULL: there is
- * none. Not for waiters that can be found before they park. The caller wakes it, unlocked. */
+ * none. Not for waiters that can be found before they park. The caller unlocks the bucket, then
+ * wakes the waiter. */
 struct waitq_entry *w_waitq_claim_first(struct bucket *b, uintptr_t key, bool run);
 
 /* Takes out and claims all waiters. Puts those that are parked into `woken`, in order. Returns the

@@ -18,21 +18,21 @@
  *   2. ARMING -> verdict: won. The commit will refuse to park.
  *   3. Any other value: lost.
  * Sole      a wait with one record under one lock has at most one claimer, and that claimer comes
- *           after the commit: the word needs no read-modify-write.
+ *           after the commit. The word of such a wait needs no read-modify-write.
  * Edges     [WK1] what the winner did   claim: word CAS-acqrel -> waiter: word load-acquire
  *           [WK2] saved registers       commit: word CAS-release -> claim: word CAS-acqrel
  * Why one winner   the word leaves ARMING and PARKED once.
  * Why ARMING is safe   a waiter that keeps the object's lock until the commit can be found before
- *           the commit only by timers and scopes. These store their verdict and touch the frame no
- *           more. Waits in select, cond and park can be found by all parties before they sleep,
- *           and are never sole. What is handed over then is handed over under a lock that the
- *           waiter takes in step 4 before it reads the result, or not into the frame. No claimer
- *           wakes such a waiter.
- * Why the frame outlives every claimer   a loser still holds the lock of its object while it reads
- *           the record, and the waiter takes each of those locks in step 4 before it returns. The
- *           winner keeps the waiter from running until w_wake_up.
- * Why the commit may release a lock in a frame's object after the move   a waiter that a timer
- *           wakes in between must take that same lock in step 4 before its frame can go.
+ *           the commit only by timers and scopes. These store their verdict and do not touch the
+ *           frame afterwards. Waits in select, cond and park can be found by all parties before
+ *           they park, and are never sole. A claimer then hands over under a lock that the waiter
+ *           takes in step 4 before it reads the result, or it hands over nothing in the frame. No
+ *           claimer wakes a waiter that it claimed in ARMING.
+ * Why the frame outlives every claimer   a loser holds the lock of its object while it reads the
+ *           record. The waiter takes each of those locks in step 4 before it returns. The winner
+ *           keeps the waiter from running until w_wake_up.
+ * Why the commit may release the object's lock after the move   a timer may wake the waiter in
+ *           between, but the waiter must take that same lock in step 4 before its frame ends.
  * Tests     unit/test_wake.c, explore scenarios wake*, sim scenarios wait_*, mutants wake-*; window
  *           wake-before-park.
  *

@@ -28,7 +28,7 @@ enum verdict {
 enum claim {
         W_CLAIM_LOST,           /* another party ends this wait: do not touch it */
         W_CLAIM_WON,            /* the caller ends it: call w_wake_up once */
-        W_CLAIM_EARLY,          /* won before the waiter parked: it will see; do not wake it */
+        W_CLAIM_EARLY,          /* won before the waiter parked: do not wake it */
 };
 
 /* Key: i immutable while it waits   a atomic, edge named */

@@ -1,5 +1,5 @@
-/* tests/checks/switch_cases.c - functions that tools/check-switch must accept or refuse; which one
- * is built is said with -DCASE_<name> by tests/checks/switch.
+/* tests/checks/switch_cases.c - functions that tools/check-switch must accept or refuse.
+ * tests/checks/switch selects the function with -DCASE_<name>.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,7 +20,7 @@ void switch_case(struct w_context *from, struct w_context *to);
 
 #if defined(CASE_clean)
 
-/* Reads anew after the switch; a goroutine found through the record may be kept. */
+/* Reads anew after the switch; a goroutine found through the record may stay in use. */
 W_NOIPA void switch_case(struct w_context *from, struct w_context *to)
 {
         void *g = record->g;
@@ -74,7 +74,7 @@ W_NOIPA void switch_case(struct w_context *from, struct w_context *to)
 
 #elif defined(CASE_branch)
 
-/* On one path only, and copied on the way. */
+/* On one path only, and copied in between. */
 W_NOIPA void switch_case(struct w_context *from, struct w_context *to)
 {
         void *kept = from;

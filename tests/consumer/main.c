@@ -1,4 +1,4 @@
-/* The smallest outside program: what it links is what it runs. */
+/* The smallest program outside this tree; it runs with the library that it links. */
 #include <stdio.h>
 #include <weft.h>
 

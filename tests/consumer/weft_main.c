@@ -1,5 +1,5 @@
-/* An outside program without main: what weft_main returns is the exit status. Compiled as C and as
- * C++. */
+/* A program outside this tree without main. The result of weft_main is the exit status. Compiled as
+ * C and as C++. */
 #include <stdlib.h>
 #include <weft/main.h>
 

@@ -80,7 +80,7 @@ static void nap(int ms)
         w_os_sleep_until(w_os_now() + (int64_t)ms * 1000000);
 }
 
-/* ---- Alarms ---------------------------------------------------------------------------------- */
+/* ---- Reports --------------------------------------------------------------------------------- */
 
 static void receive_without_sender(void *arg)
 {
@@ -138,7 +138,7 @@ static void all_kinds_wait(void *arg)
         (void)!weft_cond_wait(&cond, &mutex);
 }
 
-TEST(many_wait_in_all_ways)
+TEST(goroutines_wait_in_every_kind_of_call)
 {
         expect_deadlock(all_kinds_wait);
 }
@@ -205,7 +205,7 @@ TEST(main_has_left_and_the_others_wait)
         expect_deadlock(main_leaves);
 }
 
-/* The dump tells which goroutine waits for what. */
+/* The dump shows which goroutine waits for what. */
 TEST(the_dump_shows_the_waiting_goroutines)
 {
         struct program p = { receive_without_sender, 2 };
@@ -216,7 +216,7 @@ TEST(the_dump_shows_the_waiting_goroutines)
         CHECK_MSG(strstr(err, "goroutine 1 [chan receive"), "said: %s", err);
 }
 
-/* ---- No alarm -------------------------------------------------------------------------------- */
+/* ---- No report ------------------------------------------------------------------------------- */
 
 static void *send_later(void *arg)
 {
@@ -227,8 +227,8 @@ static void *send_later(void *arg)
         return NULL;
 }
 
-/* Waits until weft has said something, passes it on and sends. */
-static void *send_when_told(void *arg)
+/* Waits until weft has printed something, passes it on and sends. */
+static void *send_after_report(void *arg)
 {
         char    text[1024];
         int    *err = arg, v = 1;
@@ -243,16 +243,16 @@ static void *send_when_told(void *arg)
 static void wait_for_a_thread(void *arg)
 {
         pthread_t thread;
-        int       told[2], err[2];
+        int       report[2], err[2];
 
         (void)arg;
-        if (pipe(told) != 0)
+        if (pipe(report) != 0)
                 return;
-        err[0] = told[0];
+        err[0] = report[0];
         err[1] = dup(2);
-        dup2(told[1], 2);
+        dup2(report[1], 2);
         chan = weft_chan_new(sizeof(int), 0);
-        if (pthread_create(&thread, NULL, send_when_told, err) != 0)
+        if (pthread_create(&thread, NULL, send_after_report, err) != 0)
                 return;
         (void)weft_chan_recv(chan, NULL);
         (void)pthread_join(thread, NULL);
@@ -279,7 +279,7 @@ static void wait_beside_others(void *arg)
         wait_for_a_thread(arg);
 }
 
-TEST(of_several_it_is_said_how_many)
+TEST(a_deadlock_report_counts_the_goroutines)
 {
         char said[1024];
 
@@ -308,7 +308,7 @@ TEST(threads_that_send_and_end_are_no_false_alarm)
         char said[1024];
 
         expect_none(wait_for_threads_again_and_again, said, sizeof(said));
-        /* weft waits for a thread that gets no CPU, and reports it. */
+        /* weft waits for a thread that gets no CPU, and reports that. */
         CHECK_MSG(!strstr(said, "deadlock"), "said: %s", said);
 }
 
@@ -318,7 +318,7 @@ static void sleep_long(void *arg)
         (void)weft_sleep(WEFT_MS(60));
 }
 
-TEST(a_timer_is_hope)
+TEST(a_timer_is_a_wake_source)
 {
         char said[1024];
 
@@ -326,7 +326,7 @@ TEST(a_timer_is_hope)
         CHECK_STR(said, "");
 }
 
-/* From another process: the program has no other thread. */
+/* Sent by another process, because the program has no other thread. */
 static void wait_for_a_signal(void *arg)
 {
         pid_t      parent = getpid();
@@ -350,7 +350,7 @@ static void wait_for_a_signal(void *arg)
         _exit(status);
 }
 
-TEST(a_signal_is_hope)
+TEST(a_signal_is_a_wake_source)
 {
         char said[1024];
 
@@ -389,7 +389,7 @@ static void wait_for_blocked(void *arg)
         (void)weft_wg_wait(&wg);
 }
 
-TEST(a_blocked_goroutine_is_hope)
+TEST(a_blocked_goroutine_is_a_wake_source)
 {
         char said[4096];
 

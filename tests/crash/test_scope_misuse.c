@@ -176,7 +176,7 @@ TEST(a_child_ends_with_a_scope_open)
         expect(spawn_child_leaver, "goroutine 2 ends with scope 0x");
 }
 
-/* ---- By the wrong one ------------------------------------------------------------------------ */
+/* ---- By the wrong goroutine ------------------------------------------------------------------ */
 
 static int close_parents(void *scope)
 {
@@ -230,7 +230,7 @@ TEST(ending_a_shield_that_was_not_begun)
         expect(end_no_shield, "weft_shield_end without a shield");
 }
 
-/* ---- By threads that weft did not create ----------------------------------------------------- */
+/* ---- By foreign threads ---------------------------------------------------------------------- */
 
 static void on_thread(void *(*body)(void *), void *arg)
 {

@@ -47,7 +47,7 @@ static void expect(const char *said, const char *text)
         CHECK_MSG(strstr(said, text), "no \"%s\" in:\n%s", text, said);
 }
 
-/* With a runtime there is a dump behind the line. */
+/* With a runtime there is a dump after the line. */
 static void must_die(void (*fn)(void *), const char *text, void *object)
 {
         struct misuse m = { fn, text, object };

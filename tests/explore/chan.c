@@ -68,7 +68,7 @@ static void setup_refs(void)
 
 /* ---- Observers ------------------------------------------------------------------------------- */
 
-static int looked;
+static int checked;
 
 static void close_it(void)
 {
@@ -91,23 +91,23 @@ static void close_and_drain(void)
 static void check_recv(void)
 {
         foreign_begin();
-        looked = w_chan_try_recv(&c, &got);
-        EXPLORE_CHECK(looked == 0 ? got == 7 : looked == -EPIPE);
-        if (looked == -EPIPE)
+        checked = w_chan_try_recv(&c, &got);
+        EXPLORE_CHECK(checked == 0 ? got == 7 : checked == -EPIPE);
+        if (checked == -EPIPE)
                 EXPLORE_CHECK(w_plain_load(&data[0]) == 1);
 }
 
 static void check_send(void)
 {
         foreign_begin();
-        looked = w_chan_try_send(&c, &sent);
-        EXPLORE_CHECK(looked == 0 || looked == -EPIPE);
-        if (looked == -EPIPE)
+        checked = w_chan_try_send(&c, &sent);
+        EXPLORE_CHECK(checked == 0 || checked == -EPIPE);
+        if (checked == -EPIPE)
                 EXPLORE_CHECK(w_plain_load(&data[0]) == 1);
 }
 
 /* 0: the receive was in time; 1: it found the channel closed. */
-static int check_result(void) { return looked == -EPIPE; }
+static int check_result(void) { return checked == -EPIPE; }
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
@@ -182,13 +182,13 @@ static void drop_1(void) { use_and_drop(1); }
 static int stops_result(void) { return n_stops; }
 
 const struct explore_scenario chan_scenarios[] = {
-        { "chan-look-sender", "a sender waits, one thread closes, one checks",
+        { "chan-check-sender", "a sender waits, one thread closes, one checks",
           { { "closer", close_it }, { "observer", check_recv } }, setup_sender, check_result,
           .required = SEEN(0) | SEEN(1), .bound = ANY },
-        { "chan-look-receiver", "a receiver waits, one thread closes, one checks",
+        { "chan-check-receiver", "a receiver waits, one thread closes, one checks",
           { { "closer", close_it }, { "observer", check_send } }, setup_receiver, check_result,
           .required = SEEN(0) | SEEN(1), .bound = ANY },
-        { "chan-look-drained", "a full buffer is closed and drained, one thread checks",
+        { "chan-check-drained", "a full buffer is closed and drained, one thread checks",
           { { "closer", close_and_drain }, { "observer", check_recv } }, setup_full, check_result,
           .required = SEEN(0) | SEEN(1), .bound = ANY },
         { "chan-try", "one sends into a buffer, one tries to receive",

@@ -21,23 +21,23 @@ expect(0 "complete within 2 preemptions and 1 stale reads" lock --seconds 5 --bo
 expect(2 "no scenario given")
 expect(2 "no scenario 'nonesuch'" nonesuch)
 expect(2 "unknown option '--frobnicate'" --frobnicate 1)
-expect(2 "no value behind '--bound'" note --bound)
+expect(2 "no value after '--bound'" note --bound)
 expect(2 "--bound takes a number from 0 to 1000, not 'two'" note --bound two)
 expect(2 "--bound takes a number" note --bound -3)
 expect(2 "--max-executions takes a number" note --max-executions 1x)
 expect(2 "--seconds takes a positive number, not '0'" note --seconds 0)
 expect(2 "not a trail: 'x'" note --replay x)
 expect(2 "--replay needs one scenario" all --replay 2:-:0)
-expect(2 "decision 1 of the trail is 9, but there are only 2" note --replay 2:-:9)
+expect(2 "decision 1 of the trail is 9, but it has only 2" note --replay 2:-:9)
 
-# A failure that is expected, and one that is expected and missing.
+# A failure that is expected, and a failure that is expected and missing.
 expect(1 "complete" note --expect-fail)
-# One execution does not find a lost wake: the self-test says so and fails.
-expect(1 "FAILED self-sleep-lost: deadlock was to be found and was not" self-sleep-lost
+# One execution does not find a lost wake: the self-test reports that and fails.
+expect(1 "FAILED self-sleep-lost: deadlock must be found and was not" self-sleep-lost
   --max-executions 1)
-expect(0 "was to be found" self-sleep-lost --max-executions 1 --expect-fail)
+expect(0 "must be found" self-sleep-lost --max-executions 1 --expect-fail)
 
-# A trail is followed and printed: thread, operation, object, value, place.
+# A trail is followed and printed: thread, operation, object, value, source line.
 expect(1 "self-race: data race" self-race --replay 2:-:)
 expect(0 "waker +xchg.rel +&n->word +0 by setup, = 1 +note.c:[0-9]+.*note: ok" note --replay 2:-:1)
 set(first "${said}")

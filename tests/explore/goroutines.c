@@ -202,7 +202,7 @@ void w_wake_one_slow(void)
         n_wakes++;
 }
 
-void w_m_wake(struct m *mp)
+void w_thread_wake(struct m *mp)
 {
         w_note_wake(&mp->note);
 }
@@ -249,7 +249,7 @@ int w_select_fd_happened(const struct select *s, uint32_t i)
 struct p *w_idle_p_get_locked(void) { return NULL; }
 
 /* No M here is dedicated to one goroutine. */
-void w_p_set_dedicated(struct p *pp, bool kept) { (void)pp, (void)kept; }
+void w_p_set_dedicated(struct p *pp, bool dedicated) { (void)pp, (void)dedicated; }
 
 /* Not reached by any scenario. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -55,7 +55,7 @@ static void sb_right_fence(void)
         r2 = (int)w_load_rlx(&x);
 }
 
-/* ---- Load buffering: not modelled, and pinned here so that the contract stays true ----------- */
+/* ---- Load buffering: not modelled, and tested here so that the contract stays true ----------- */
 
 static void lb_left(void)  { r1 = (int)w_load_rlx(&x); w_store_rlx(&y, 1); }
 static void lb_right(void) { r2 = (int)w_load_rlx(&y); w_store_rlx(&x, 1); }

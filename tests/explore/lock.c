@@ -1,4 +1,4 @@
-/* tests/explore/lock.c - PROTOCOL lock: mutual exclusion, and no sleeper left behind.
+/* tests/explore/lock.c - PROTOCOL lock: mutual exclusion, and every sleeper is woken.
  *
  * SPDX-License-Identifier: MIT
  */

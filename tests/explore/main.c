@@ -80,7 +80,7 @@ static double parse_seconds(const char *text)
 static void parse_valued(struct command *c, const char *option, const char *value)
 {
         if (!value)
-                refuse("no value behind", option);
+                refuse("no value after", option);
         if (strcmp(option, "--bound") == 0) {
                 c->options.bound = parse_bound(option, value);
                 c->own_bound = true;
@@ -165,7 +165,7 @@ static bool print_result(const struct explore_scenario *s, const struct explore_
         bool as_wanted = r->failure == s->must_fail;
 
         if (!as_wanted && s->must_fail && !r->failure)
-                printf("FAILED %s: %s was to be found and was not%s\n", s->name,
+                printf("FAILED %s: %s must be found and was not%s\n", s->name,
                        w_explore_failure_name(s->must_fail), r->complete ? "" : " (cut short)");
         else if (!as_wanted)
                 printf("FAILED %s: %s: %s\n", s->name, w_explore_failure_name(r->failure),

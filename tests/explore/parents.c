@@ -68,7 +68,7 @@ static void push_push(void)     { push(); push(); }
 static void pop_pop(void)       { pop(); pop(); }
 static void thief_twice(void)   { thief(); thief(); }
 
-static void push_tell(void)
+static void push_notify(void)
 {
         push();
         w_store_rel(&pushed, 1);
@@ -100,8 +100,8 @@ const struct explore_scenario parents_scenarios[] = {
         { "parents-two-thieves", "two thieves against each other and the owner",
           { { "owner", push_pop }, { "thief1", thief }, { "thief2", thief } }, setup_1, all_once,
           .bound = 4 },
-        { "parents-told", "an onlooker that was told of a parent",
-          { { "owner", push_tell }, { "onlooker", onlooker } }, setup, all_once, .bound = ANY },
+        { "parents-known", "an onlooker that knows of a parent",
+          { { "owner", push_notify }, { "onlooker", onlooker } }, setup, all_once, .bound = ANY },
         { "parents-top", "the top is never ahead of its slot",
           { { "owner", push }, { "onlooker", top_reader } }, setup, all_once, .bound = ANY },
         { .name = NULL },

@@ -107,7 +107,7 @@ static void claim(const struct g *gp)
         w_explore_claimed(&q.slots[(START + (uint32_t)(gp - gs)) % W_RUNQ_CAP].raw);
 }
 
-enum { SPARE = W_RUNQ_CAP };    /* behind the maximum of a grab: stays untouched */
+enum { SPARE = W_RUNQ_CAP };    /* after the maximum of a grab: stays untouched */
 
 static void grab(enum runq_grab how)
 {
@@ -180,7 +180,7 @@ static void refill(void)
         }
 }
 
-/* Half is rounded up, whatever is there, and at most half the ring. */
+/* Half is rounded up, whatever the ring holds, and at most half the ring. */
 static void count_after_push(void)
 {
         push();

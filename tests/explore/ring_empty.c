@@ -56,14 +56,14 @@ static void push_pop_twice(void)
         pop();
 }
 
-static void push_tell(void)
+static void push_notify(void)
 {
         EXPLORE_CHECK(w_runq_push(&q, &gs[1]) == NULL);
         w_store_rel(&pushed, 1);
 }
 
-/* Takes one of two, never one of one. */
-static void thief_told(void)
+/* Takes a goroutine if there are two, never the only one. */
+static void thief_notified(void)
 {
         struct g *out[W_RUNQ_HALF];
 
@@ -96,7 +96,7 @@ const struct explore_scenario ring_empty_scenarios[] = {
           { { "owner", push_pop_twice }, { "onlooker", onlooker } }, setup_next, len_is_one,
           .bound = ANY },
         { "ring-empty-thief", "one is pushed, then a thief takes an older one",
-          { { "owner", push_tell }, { "thief", thief_told }, { "onlooker", onlooker } },
+          { { "owner", push_notify }, { "thief", thief_notified }, { "onlooker", onlooker } },
           setup_ring, .bound = ANY },
         { .name = NULL },
 };

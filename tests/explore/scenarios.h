@@ -9,7 +9,7 @@
 #include "os/explore/explore.h"
 
 extern const struct explore_scenario litmus_scenarios[];        /* the engine itself */
-extern const struct explore_scenario selftest_scenarios[];      /* failures it must find */
+extern const struct explore_scenario selftest_scenarios[];      /* failures that it must find */
 extern const struct explore_scenario note_scenarios[];
 extern const struct explore_scenario lock_scenarios[];
 extern const struct explore_scenario ring_scenarios[];

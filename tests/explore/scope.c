@@ -105,7 +105,7 @@ static void wait_for_child(void)
 
 const struct explore_scenario scope_scenarios[] = {
         { "scope-ask", "one cancels, one asks whether it was",
-          { { "canceller", cancel }, { "asker", ask } }, setup, got_result,
+          { { "canceller", cancel }, { "observer", ask } }, setup, got_result,
           .required = SEEN(0) | SEEN(1), .bound = ANY },
         { "scope-cancel", "a goroutine waits and closes the scope, one cancels",
           { { "canceller", cancel }, { "member", wait_in_scope } }, setup, got_result,

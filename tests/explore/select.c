@@ -74,7 +74,7 @@ static void move(void)
         EXPLORE_CHECK(rc == 0 || rc == -EAGAIN);
 }
 
-static void look(void)
+static void select_or_default(void)
 {
         weft_case cases[] = { WEFT_RECV(as_public(&b), &got), WEFT_RECV(as_public(&a), &got),
                               WEFT_DEFAULT };
@@ -141,12 +141,12 @@ static void send_b(void)
  * executions within three preemptions. */
 const struct explore_scenario select_scenarios[] = {
         { "select-default", "an element moves from one channel to another: no default",
-          { { "mover", move }, { "selector", look } }, setup_moment, result,
+          { { "mover", move }, { "selector", select_or_default } }, setup_moment, result,
           .allowed = SEEN(0) | SEEN(1), .required = SEEN(0) | SEEN(1), .bound = ANY },
         { "select-wait", "a goroutine waits on two channels, one sends",
           { { "selector", select_goroutine }, { "sender", send_a } }, setup, result,
           .allowed = SEEN(0), .bound = 4 },
-        { "select-wait-foreign", "the same with a thread that is not weft's",
+        { "select-wait-foreign", "the same with a foreign thread",
           { { "selector", select_foreign }, { "sender", send_b } }, setup, result,
           .allowed = SEEN(1), .bound = 4 },
         { "select-two", "one waits on two channels, a sender on each",

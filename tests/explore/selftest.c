@@ -129,10 +129,10 @@ static void die(void)
 }
 
 const struct explore_scenario selftest_scenarios[] = {
-        { "self-race", "ordinary data behind a relaxed flag is a race",
+        { "self-race", "ordinary data after a relaxed flag is a race",
           { { "send", send_rlx }, { "recv", recv_acq } }, zero, outcome,
           .must_fail = W_EXPLORE_RACE },
-        { "self-race-recv", "ordinary data behind a relaxed load is a race",
+        { "self-race-recv", "ordinary data after a relaxed load is a race",
           { { "send", send_rel }, { "recv", recv_rlx } }, zero, outcome,
           .must_fail = W_EXPLORE_RACE },
         { "self-race-late", "a release does not cover what is written after it",
@@ -163,13 +163,13 @@ const struct explore_scenario selftest_scenarios[] = {
         { "self-claim-rlx-cas", "claimed by a relaxed CAS it is not",
           { { "thief", copy_claim_rlx }, { "owner", reuse_acq } }, zero,
           .must_fail = W_EXPLORE_RACE },
-        { "self-claim-rlx-load", "nor if the owner looks relaxed",
+        { "self-claim-rlx-load", "nor if the owner loads relaxed",
           { { "thief", copy_claim_rel }, { "owner", reuse_rlx } }, zero,
           .must_fail = W_EXPLORE_RACE },
 
-        { "self-sleep", "store, then wake: no sleeper is left behind",
+        { "self-sleep", "store, then wake: no sleeper sleeps on",
           { { "sleep", sleep_once }, { "wake", wake_late } }, .setup = zero },
-        { "self-sleep-lost", "wake, then store: one is",
+        { "self-sleep-lost", "wake, then store: one does",
           { { "sleep", sleep_once }, { "wake", wake_early } }, zero,
           .must_fail = W_EXPLORE_DEADLOCK },
         { "self-sleep-timed", "a sleep with a deadline ends either way",

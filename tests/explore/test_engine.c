@@ -76,13 +76,13 @@ TEST(explorer_finds_every_interleaving_of_three)
         CHECK_EQ(executions(&s, -1, -1), 90);
 }
 
-static void look(void) { (void)w_load_rlx(&x); }
+static void peek(void) { (void)w_load_rlx(&x); }
 
 /* One load against two stores: before, between and after, where it may read 1, 2 and 3 values. */
 TEST(explorer_counts_stale_reads)
 {
         static const struct explore_scenario s = {
-                .name = "stale", .threads = { { "left", left }, { "look", look } }, .setup = setup,
+                .name = "stale", .threads = { { "left", left }, { "look", peek } }, .setup = setup,
         };
 
         CHECK_EQ(executions(&s, -1, 0), 3);
@@ -209,7 +209,7 @@ TEST(explorer_replays_a_failure)
         CHECK_STR(again.text, found.text);
 }
 
-TEST(explorer_knows_a_trail_when_it_sees_one)
+TEST(explorer_recognizes_a_trail)
 {
         CHECK(w_explore_trail_ok("2:-:01az"));
         CHECK(w_explore_trail_ok("-:0:"));
@@ -252,7 +252,7 @@ static void run_unsteady(void *arg)
 {
         static const struct explore_scenario s = {
                 .name = "unsteady",
-                .threads = { { "unsteady", unsteady }, { "look", look }, { "left", left } },
+                .threads = { { "unsteady", unsteady }, { "look", peek }, { "left", left } },
                 .setup = setup,
         };
 

@@ -1,7 +1,7 @@
 # The explorer: every scenario, the litmus tests and self-tests of the engine, its command line.
 #
-# Not under ThreadSanitizer: an exploration is one OS thread, and its own race check is the sharper
-# one.
+# Not under ThreadSanitizer: an exploration is one OS thread, and its own race check is
+# sharper.
 if(NOT WEFT_SANITIZE STREQUAL "thread")
   set(explore_dir ${CMAKE_CURRENT_LIST_DIR})
   file(GLOB explore_sources CONFIGURE_DEPENDS ${explore_dir}/*.c)

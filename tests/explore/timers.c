@@ -14,7 +14,7 @@
 enum { DUE = 50, LATER = 60 };
 
 static struct timer   timer;
-static struct lazytimer   alarm;
+static struct lazytimer   lazy;
 static struct m       timekeeper;
 static struct wait    w;
 static struct waiter *found;            /* under the lock */
@@ -112,12 +112,12 @@ static void come_first(void)
                 w_wake_up(waiter);
 }
 
-static int verdict_result(void) { return verdict == W_VERDICT_TIMEOUT; }
+static int wait_result(void) { return verdict == W_VERDICT_TIMEOUT; }
 
-/* ---- Somebody knows -------------------------------------------------------------------------- */
+/* ---- The timekeeper or the armer knows ------------------------------------------------------- */
 
 /* The timekeeper sleeps until 1, for a timer that is gone. */
-static void setup_keeper(void)
+static void setup_timekeeper(void)
 {
         goroutines_reset();
         w_sched.timekeeper.m = &timekeeper;
@@ -143,37 +143,37 @@ static void arm(void)
 /* 0: the timekeeper saw the timer; 1: the armer saw that there is no timekeeper; 2: both. */
 static int known_result(void)
 {
-        bool kept = w_load_rlx(&w_sched.timekeeper.wakes_at) == DUE;
+        bool timekeeper_knows = w_load_rlx(&w_sched.timekeeper.wakes_at) == DUE;
 
-        EXPLORE_CHECK(kept || wakes_of_threads() > 0);
-        return kept ? (wakes_of_threads() ? 2 : 0) : 1;
+        EXPLORE_CHECK(timekeeper_knows || wakes_of_threads() > 0);
+        return timekeeper_knows ? (wakes_of_threads() ? 2 : 0) : 1;
 }
 
-/* ---- Alarms ---------------------------------------------------------------------------------- */
+/* ---- Lazy timers ----------------------------------------------------------------------------- */
 
 static void hold(struct lazytimer *a, struct timer_call *r)
 {
         (void)r;
-        EXPLORE_CHECK(a == &alarm && w_plain_load(&data) == 1);
+        EXPLORE_CHECK(a == &lazy && w_plain_load(&data) == 1);
         n_held++;
 }
 
 /* In its heap, and stopped. */
-static void setup_alarm(void)
+static void setup_lazy(void)
 {
         goroutines_reset();
         w_lazytimers_init();
         w_store_rlx(&w_sched.timekeeper.wakes_at, 1);
-        alarm = (struct lazytimer){ .heap = W_ATOMIC_INIT(heap()), .period = 100, .hold = hold };
-        EXPLORE_CHECK(w_lazytimer_set(&alarm, DUE) == 0);
-        EXPLORE_CHECK(w_lazytimer_stop(&alarm));
+        lazy = (struct lazytimer){ .heap = W_ATOMIC_INIT(heap()), .period = 100, .hold = hold };
+        EXPLORE_CHECK(w_lazytimer_set(&lazy, DUE) == 0);
+        EXPLORE_CHECK(w_lazytimer_stop(&lazy));
         data = n_held = 0;
 }
 
-static void setup_alarm_set(void)
+static void setup_lazy_set(void)
 {
-        setup_alarm();
-        EXPLORE_CHECK(w_lazytimer_set(&alarm, DUE) == 0);
+        setup_lazy();
+        EXPLORE_CHECK(w_lazytimer_set(&lazy, DUE) == 0);
         data = 1;
 }
 
@@ -181,19 +181,19 @@ static void set_later(void)
 {
         foreign_begin();
         w_plain_store(&data, 1);
-        EXPLORE_CHECK(w_lazytimer_set(&alarm, DUE + 1) == 0);
+        EXPLORE_CHECK(w_lazytimer_set(&lazy, DUE + 1) == 0);
 }
 
-static void free_alarm(void)
+static void free_lazy(void)
 {
         foreign_begin();
-        w_lazytimer_free_now(&alarm);
+        w_lazytimer_free_now(&lazy);
         w_plain_store(&data, 0);
 }
 
-static int held_result(void) { return n_held; }
+static int disarm_result(void) { return n_held; }
 
-/* ---- The heap goes: all move to another one -------------------------------------------------- */
+/* ---- The heap goes: all timers move to another heap ------------------------------------------ */
 
 static struct timers    other;
 static struct heap_slot other_slots[4];
@@ -211,10 +211,10 @@ static void setup_move(void)
         setup_armed();
 }
 
-static void setup_alarm_move(void)
+static void setup_lazy_move(void)
 {
         setup_other();
-        setup_alarm_set();
+        setup_lazy_set();
 }
 
 static void move_all(void)
@@ -234,7 +234,7 @@ static void move_and_fire(void)
 static void set_earlier(void)
 {
         foreign_begin();
-        EXPLORE_CHECK(w_lazytimer_set(&alarm, DUE - 1) == 1);
+        EXPLORE_CHECK(w_lazytimer_set(&lazy, DUE - 1) == 1);
 }
 
 static int moved_result(void)
@@ -250,24 +250,24 @@ const struct explore_scenario timers_scenarios[] = {
           .required = SEEN(0) | SEEN(1), .bound = ANY },
         { "timers-deadline", "a goroutine waits with a deadline, another may come first",
           { { "waiter", wait_until_due }, { "other", come_first }, { "firer", fire } },
-          setup_deadline, verdict_result, .required = SEEN(0) | SEEN(1), .bound = 3 },
-        { "timers-tell", "a thread arms a timer while the timekeeper reads the next one",
-          { { "timekeeper", time_up }, { "armer", arm } }, setup_keeper, known_result,
+          setup_deadline, wait_result, .required = SEEN(0) | SEEN(1), .bound = 3 },
+        { "timers-notify", "a thread arms a timer while the timekeeper reads the next one",
+          { { "timekeeper", time_up }, { "armer", arm } }, setup_timekeeper, known_result,
           .required = SEEN(0) | SEEN(1), .bound = 7 },
-        { "timers-alarm", "a lazy timer in its heap is set again while it is read",
-          { { "setter", set_later }, { "firer", fire } }, setup_alarm, held_result,
+        { "timers-lazy", "a lazy timer in its heap is set again while it is read",
+          { { "setter", set_later }, { "firer", fire } }, setup_lazy, disarm_result,
           .allowed = SEEN(0) | SEEN(1), .required = SEEN(0) | SEEN(1), .bound = ANY },
-        { "timers-alarm-free", "a lazy timer is freed when it is due",
-          { { "user", free_alarm }, { "firer", fire } }, setup_alarm_set, held_result,
+        { "timers-lazy-free", "a lazy timer is freed when it is due",
+          { { "user", free_lazy }, { "firer", fire } }, setup_lazy_set, disarm_result,
           .allowed = SEEN(0) | SEEN(1), .required = SEEN(0) | SEEN(1), .bound = ANY },
         { "timers-close", "a timer moves to another heap and fires there, its user disarms it",
           { { "user", disarm }, { "mover", move_and_fire } }, setup_move, fired_result,
           .required = SEEN(0) | SEEN(1), .bound = 3 },
         { "timers-close-set", "a lazy timer moves to another heap while it is set earlier",
-          { { "setter", set_earlier }, { "mover", move_all } }, setup_alarm_move, moved_result,
+          { { "setter", set_earlier }, { "mover", move_all } }, setup_lazy_move, moved_result,
           .required = SEEN(0), .bound = 3 },
         { "timers-close-free", "a lazy timer moves to another heap, is due there, and is freed",
-          { { "user", free_alarm }, { "mover", move_and_fire } }, setup_alarm_move, held_result,
+          { { "user", free_lazy }, { "mover", move_and_fire } }, setup_lazy_move, disarm_result,
           .allowed = SEEN(0) | SEEN(1), .required = SEEN(0) | SEEN(1), .bound = 3 },
         { .name = NULL },
 };

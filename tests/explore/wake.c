@@ -34,7 +34,7 @@ static bool park_word(void)
 }
 
 /* The waiter sees what the winner did before its claim, and once woken what it did after. */
-static void read_verdict(bool slept)
+static void read_wake_word(bool slept)
 {
         verdict = w_load_acq(&w.word);
         EXPLORE_CHECK(verdict >= W_VERDICT_OTHER);
@@ -49,7 +49,7 @@ static void waiter(void)
 
         if (parked)
                 w_note_sleep(&w.note);
-        read_verdict(parked);
+        read_wake_word(parked);
 }
 
 /* Gives up after a while: it then acts as a claimer itself. */
@@ -64,7 +64,7 @@ static void waiter_timed(void)
                 }
                 w_note_sleep(&w.note);
         }
-        read_verdict(parked);
+        read_wake_word(parked);
 }
 
 static void claim(unsigned which)

@@ -1,4 +1,4 @@
-# Flow tests: walks through several parts at once, in rooms like those of src.
+# Flow tests: several parts at once, in folders that follow src.
 file(GLOB_RECURSE flow_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.c)
 foreach(file ${flow_tests})
   weft_add_tests(${file} flow)

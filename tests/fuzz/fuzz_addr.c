@@ -1,8 +1,8 @@
-/* fuzz/fuzz_addr.c - whatever a program gives as network and address: src/net/addr.c.
+/* fuzz/fuzz_addr.c - any text as network and address: src/net/addr.c.
  *
- * The first line is the network, the rest the address, either up to a zero. Both lie in memory of
- * just their size. What is taken is compared with what the C library says of numbers and IP
- * addresses, and what was understood, written anew, is understood in the same way.
+ * The first line is the network, the rest the address, each up to a zero. Both lie in memory of
+ * just their size. What is accepted is compared with what the C library returns for numbers and IP
+ * addresses. What was understood, written anew, is understood in the same way.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +22,7 @@ static const char *at_work;
 
 static void fail(const char *what)
 {
-        fprintf(stderr, "fuzz_addr: \"%s\": not so: %s\n", at_work, what);
+        fprintf(stderr, "fuzz_addr: \"%s\": wrong: %s\n", at_work, what);
         abort();
 }
 
@@ -97,7 +97,7 @@ static void check_unix(const struct addr *a, const char *text)
 
 /* ---- What was refused ------------------------------------------------------------------------ */
 
-/* A numeric address and a numeric port are always taken, by networks that have them. */
+/* A numeric address and a numeric port are always accepted, by networks that have them. */
 static void check_refused(const struct net *net, const char *text, int rc)
 {
         size_t  n = text[0] == '[' ? strcspn(text, "]") + 1 : strcspn(text, ":");

@@ -1,6 +1,6 @@
-/* fuzz/fuzz_http.c - whatever bytes come, in whatever pieces: the requests of examples/httpd.
+/* fuzz/fuzz_http.c - any bytes in any pieces: the requests of examples/httpd.
  *
- * The first byte says how long the pieces are, the rest is what a peer sends on one connection.
+ * The first byte is the length of the pieces, the rest is what a peer sends on one connection.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,11 +16,11 @@ enum { BODY_MAX = 2000 };
 
 static void fail(const char *what)
 {
-        fprintf(stderr, "fuzz_http: not so: %s\n", what);
+        fprintf(stderr, "fuzz_http: wrong: %s\n", what);
         abort();
 }
 
-/* Nothing that is served lies above the root, and no path can be read in two ways. */
+/* No served file lies above the root, and no path can be read in two ways. */
 static void check_path(const struct request *r)
 {
         char path[TARGET_MAX];

@@ -1,4 +1,4 @@
-/* tests/harness/go_test.h - a test whose body runs as goroutine 1.
+/* tests/harness/go_test.h - a test with a body that runs as goroutine 1.
  *
  *   GO_TEST(a_yield_returns) { weft_yield(); CHECK_EQ(weft_id(), 1); }
  *

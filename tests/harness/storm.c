@@ -16,15 +16,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* By default it is ignored: programs that a test starts do not die of a late one. */
-enum { STRIKE = SIGWINCH };
+/* By default it is ignored: a late signal does not kill programs that a test starts. */
+enum { STORM_SIGNAL = SIGWINCH };
 
-static void strike(int sig)
+static void on_signal(int sig)
 {
         (void)sig;
 }
 
-static void strike_all(pid_t whom, const char *tasks)
+static void signal_all(pid_t target, const char *tasks)
 {
         DIR *dir = opendir(tasks);
 
@@ -34,22 +34,22 @@ static void strike_all(pid_t whom, const char *tasks)
                 long tid = strtol(d->d_name, NULL, 10);
 
                 if (tid > 0)
-                        (void)syscall(SYS_tgkill, whom, tid, STRIKE);   /* it may have ended */
+                        (void)syscall(SYS_tgkill, target, tid, STORM_SIGNAL);  /* may be gone */
         }
         closedir(dir);
 }
 
-/* The descriptor stands for the process, also if its number is another's by now. */
-static void storm(pid_t whom)
+/* The descriptor stands for the process, also if its number belongs to another process by now. */
+static void storm(pid_t target)
 {
         char tasks[64];
 
-        (void)close_range(0, ~0u, 0);   /* whoever reads the test's output waits for its end */
-        struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, whom, 0), .events = POLLIN };
+        (void)close_range(0, ~0u, 0);   /* the reader of the test's output waits for its end */
+        struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, target, 0), .events = POLLIN };
 
-        snprintf(tasks, sizeof(tasks), "/proc/%d/task", (int)whom);
+        snprintf(tasks, sizeof(tasks), "/proc/%d/task", (int)target);
         while (end.fd >= 0 && poll(&end, 1, 1) == 0)
-                strike_all(whom, tasks);
+                signal_all(target, tasks);
         _exit(0);
 }
 
@@ -62,10 +62,10 @@ static void set_handler(void (*handler)(int))
 {
         struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
 
-        CHECK(sigaction(STRIKE, &action, NULL) == 0);
+        CHECK(sigaction(STORM_SIGNAL, &action, NULL) == 0);
 }
 
-/* The kernel takes back those on their way, and none that is ignored interrupts anything. */
+/* The kernel discards pending signals, and an ignored signal interrupts nothing. */
 void test_storm_pause(void)
 {
         if (is_asked_for())
@@ -75,7 +75,7 @@ void test_storm_pause(void)
 void test_storm_resume(void)
 {
         if (is_asked_for())
-                set_handler(strike);
+                set_handler(on_signal);
 }
 
 void test_storm_spare(void)
@@ -83,7 +83,7 @@ void test_storm_spare(void)
         sigset_t set;
 
         sigemptyset(&set);
-        sigaddset(&set, STRIKE);
+        sigaddset(&set, STORM_SIGNAL);
         CHECK(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
 }
 
@@ -94,8 +94,8 @@ void test_storm_begin(void)
 
         if (!is_asked_for())
                 return;
-        set_handler(strike);
-        pid_t between = fork();         /* so that it is no child of the test's */
+        set_handler(on_signal);
+        pid_t between = fork();         /* so that it is not a child of the test */
 
         CHECK(between >= 0);
         if (between == 0) {

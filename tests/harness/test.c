@@ -122,7 +122,7 @@ void test_check_str(const char *file, int line, const char *what, const char *fo
                           found ? found : "(null)", expected);
 }
 
-/* CTest kills without a word; this comes shortly before and says where things stand. */
+/* CTest kills without a message; this comes shortly before and prints the state. */
 static void on_timeout(int sig)
 {
         (void)sig;
@@ -139,8 +139,8 @@ static void arm_timeout(void)
         alarm(seconds > 2 ? (unsigned)(seconds - 2) : 1);
 }
 
-/* Whoever runs the tests may ignore or block signals (nohup, a shell's background), and both are
- * inherited. Handlers that are there already are a sanitizer's. */
+/* The parent may ignore or block signals (nohup, a shell's background), and both are inherited.
+ * Handlers that exist already belong to a sanitizer. */
 static void forget_inherited_signals(void)
 {
         sigset_t none;
@@ -190,7 +190,7 @@ ssize_t test_read(int fd, void *buf, size_t size)
         return n;
 }
 
-/* The connection goes on being made, and the next call waits for that one. */
+/* The kernel continues to connect, and the next call waits for that connection. */
 int test_connect(int fd, const void *addr, unsigned size)
 {
         int rc;
@@ -211,7 +211,7 @@ int test_accept(int fd)
         return rc;
 }
 
-/* Keeps what fits, reads on to the end so that the child never blocks. */
+/* Stores what fits, and reads on to the end, so that the child never blocks. */
 static void drain(int fd, char *out, size_t size)
 {
         size_t have = 0;
@@ -324,7 +324,7 @@ long test_resident_kib(void)
 
 struct test_resources test_resources_now(void)
 {
-        /* The first look makes libc allocate its buffers; the second one counts. */
+        /* The first read makes libc allocate its buffers; the second counts. */
         (void)count_mappings();
         (void)count_entries("/proc/self/fd");
         return (struct test_resources){
@@ -347,7 +347,7 @@ void test_check_no_leak(const struct test_resources *before)
 {
         struct test_resources now = test_resources_now();
 
-        /* A thread that was joined shows in /proc until it got a CPU for its last steps. */
+        /* A thread that was joined shows in /proc until it has got a CPU for its last steps. */
         for (int i = 0; i < 10000 && now.threads > before->threads; i++) {
                 usleep(1000);
                 now = test_resources_now();
@@ -360,8 +360,8 @@ void test_check_no_leak(const struct test_resources *before)
                           now.mappings, before->mappings);
 }
 
-/* Every test in a child of its own, one after the other: under valgrind, whose start costs more
- * than most tests, a forked child is watched without a new start. */
+/* Every test in a child of its own, one after the other: valgrind watches a forked child without a
+ * new start, which costs more than most tests. */
 static int run_all(void)
 {
         int n_failed = 0, n_run = 0;

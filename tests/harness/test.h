@@ -47,7 +47,7 @@ void test_register(struct test_case *test);
 WEFT_TEST_NORETURN void test_fail(const char *file, int line, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 
-/* Ends the process as skipped, not as passed; CTest shows it so. Always says why. */
+/* Ends the process as skipped, not as passed; CTest shows that. Always prints the reason. */
 WEFT_TEST_NORETURN void test_skip(const char *why);
 
 /* The seed of this run: SEED from the environment, else a fresh one. Printed when a test fails. */
@@ -58,15 +58,15 @@ long test_scale(long n);
 bool test_is_slow(void);
 bool test_under_valgrind(void);
 
-/* Is there to be another repetition after n_done of them? `least` always are, and up to `most` in
- * the first second: where a hand-over between threads has to wait for a CPU each time there are
- * fewer. TEST_LONG: all of them. */
+/* Must there be another repetition after n_done of them? `least` repetitions always, and up to
+ * `most` in the first second: fewer where each hand-over between threads must wait for a CPU.
+ * TEST_LONG: all of them. */
 bool test_again(uint32_t n_done, uint32_t least, uint32_t most);
 
-/* Is the kernel one of another architecture? Then an emulator stands between. */
+/* Is the kernel of another architecture? Then the test runs in an emulator. */
 bool test_is_emulated(void);
 
-/* Called between a failing check's message and the end: dumps what the test's runtime knows. */
+/* Called between a failing check's message and the end: dumps the state of the test's runtime. */
 void test_set_dump(void (*dump)(void));
 
 #define CHECK(cond) do {                                                                        \
@@ -110,7 +110,7 @@ void test_sleep_us(long us);
 /* The child must die by `signal` with `text` somewhere on its stderr. */
 void test_expect_death(void (*fn)(void *), void *arg, int signal, const char *text);
 
-/* What a test may leave behind: compare before and after. */
+/* Resources that a test may leak: compare before and after. */
 struct test_resources {
         long threads;
         long mappings;

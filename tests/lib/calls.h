@@ -31,7 +31,7 @@ weft_chan *calls_chan_with(size_t capacity, int n);
 int calls_wait_sem(void);
 int calls_wait_park(void);
 
-/* Every call that waits, and every call that could go on at once. */
+/* Every call that waits, and every call that could proceed at once. */
 extern int (*const calls_that_wait[CALLS_THAT_WAIT])(void);
 extern int (*const calls_that_go_on[CALLS_THAT_GO_ON])(void);
 

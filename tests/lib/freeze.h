@@ -11,9 +11,9 @@
 
 /* TSan delays signals until a thread makes a call: no thread freezes, only waits are seen. */
 #if defined(W_TSAN)
-enum { FREEZE_STANDS_AT_ALL = 0 };
+enum { FREEZE_WORKS = 0 };
 #else
-enum { FREEZE_STANDS_AT_ALL = 1 };
+enum { FREEZE_WORKS = 1 };
 #endif
 
 void freeze_need_kernel(void);

@@ -25,7 +25,7 @@ bool net_has_ip6(void);
 /* The port that fd is bound to. */
 int net_port(int fd);
 
-/* Listens, which must succeed, and says where. */
+/* Listens, which must succeed, and stores the address. */
 int net_listen(const char *net, const char *addr, char *where);
 
 /* A port of the loopback interface without a listener, reserved until fd is closed. */
@@ -34,8 +34,8 @@ int net_refused_port(int *fd);
 /* A name for a file of this process. */
 void net_path(char *out, const char *what);
 
-/* A listener at addr:port (0: any) with a full queue: a connect waits. Fills both descriptors;
- * the second holds the queue's place. Returns the port. */
+/* A listener at addr:port (0: any) with a full queue: a connect waits. Fills both descriptors; the
+ * second fills the queue. Returns the port. */
 int net_full_listener(uint32_t addr, int port, int fds[2]);
 
 void net_close(int fd);

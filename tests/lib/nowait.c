@@ -1,4 +1,4 @@
-/* tests/lib/nowait.c - what a test needs that reads and writes without waiting.
+/* tests/lib/nowait.c - reads and writes of a test that do not wait.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,4 +1,4 @@
-/* tests/lib/nowait.h - what a test needs that reads and writes without waiting.
+/* tests/lib/nowait.h - reads and writes of a test that do not wait.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -17,17 +17,17 @@ bool os_kernel_faults_at(const void *addr)
         return faults;
 }
 
-static volatile sig_atomic_t os_storm_strikes;
+static volatile sig_atomic_t os_storm_signals;
 
-void os_storm_strike(int sig)
+void os_storm_signal(int sig)
 {
         (void)sig;
-        os_storm_strikes = os_storm_strikes + 1;
+        os_storm_signals = os_storm_signals + 1;
 }
 
 void os_storm_start(struct os_storm *s)
 {
-        struct sigaction  action = { .sa_handler = os_storm_strike };
+        struct sigaction  action = { .sa_handler = os_storm_signal };
         struct sigevent   event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1 };
         struct itimerspec often = { { 0, 1000000 }, { 0, 1000000 } };
 
@@ -42,7 +42,7 @@ int os_storm_seen(void)
         struct timespec none = { 0, 0 };
 
         nanosleep(&none, NULL);
-        return os_storm_strikes;
+        return os_storm_signals;
 }
 
 void os_storm_stop(struct os_storm *s)

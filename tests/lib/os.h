@@ -36,13 +36,13 @@
 #define w_inject_hits() 0u
 #endif
 
-/* For what valgrind cannot do or must complain about. */
+/* For actions that valgrind cannot do or must report. */
 #define NOT_UNDER_VALGRIND(why) do {                                                            \
         if (test_under_valgrind())                                                              \
                 test_skip(why);                                                                 \
 } while (0)
 
-/* Does the kernel's own access to the byte fail? Seen without dying of it. */
+/* Does the kernel's own access to the byte fail? Checked without a signal. */
 bool os_kernel_faults_at(const void *addr);
 
 /* A thousand signals a second against the calling thread, by a handler that does not restart
@@ -51,11 +51,11 @@ struct os_storm {
         timer_t timer;
 };
 
-void os_storm_strike(int sig);
+void os_storm_signal(int sig);
 
 void os_storm_start(struct os_storm *s);
 
-/* ThreadSanitizer keeps signals back until the thread calls into libc. */
+/* ThreadSanitizer delays signals until the thread calls into libc. */
 int os_storm_seen(void);
 
 void os_storm_stop(struct os_storm *s);

@@ -1,4 +1,4 @@
-/* tests/lib/os_fault.c - a page that faults, and handlers that mend it.
+/* tests/lib/os_fault.c - a page that faults, and handlers that repair it.
  *
  * SPDX-License-Identifier: MIT
  */

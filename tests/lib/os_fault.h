@@ -1,4 +1,4 @@
-/* tests/lib/os_fault.h - a page that faults, and handlers that mend it.
+/* tests/lib/os_fault.h - a page that faults, and handlers that repair it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,11 +7,11 @@
 
 #include "lib/os.h"
 
-/* A page that faults until the earlier handler mends it, so that one process sees many faults. */
+/* A page that faults until the earlier handler repairs it, so that one process sees many faults. */
 extern char  *os_fault_page;
 extern size_t os_fault_page_size;
 
-/* Written by handlers under the feet of the code that reads them. */
+/* Written by handlers while other code reads them. */
 extern void *volatile os_fault_seen_addr;
 extern volatile int   os_fault_n_seen;
 extern volatile int   os_fault_n_mended;

@@ -1,4 +1,4 @@
-/* tests/lib/refusal.c - the k-th call of a kind is refused, for every k until none is met.
+/* tests/lib/refusal.c - the k-th call of a kind is refused, for every k until no call is refused.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,4 +1,4 @@
-/* tests/lib/refusal.h - the k-th call of a kind is refused, for every k until none is met.
+/* tests/lib/refusal.h - the k-th call of a kind is refused, for every k until no call is refused.
  *
  * Each attempt is a child process, because what was probed once is remembered. The child gets the
  * refusal as its argument and ends by refusal_end(); a failing check in it is the parent's too.

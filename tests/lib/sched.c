@@ -8,8 +8,8 @@
 
 enum { DUMP_MAX = 40 };
 
-/* For a test that fails or hangs. Reads what runs without asking anyone: good enough for a hint,
- * and a race to TSan, whose report would hide what the test has to say. */
+/* For a test that fails or hangs. Reads running threads without locks: good enough for a hint, and
+ * a race to TSan. Its report would hide the message of the test. */
 static bool sched_dump_one(void *record, void *arg)
 {
         const struct g *gp = record;
@@ -28,7 +28,7 @@ void sched_dump(void)
 #if defined(W_BUILT_WITH_TSAN)
         return;
 #endif
-        dprintf(2, "  threads: %u, idle %u, looking %u, need_spinning %u; Ps: %u, idle %u; global "
+        dprintf(2, "  threads: %u, idle %u, spinning %u, need_spinning %u; Ps: %u, idle %u; global "
                    "queue %u; stopping %u, ending %d\n",
                 w_sched.n_m, w_sched.n_idle_m, w_load_rlx(&w_sched.n_spinning),
                 w_load_rlx(&w_sched.need_spinning), w_n_procs(),

@@ -22,7 +22,7 @@ void sched_dump(void);
  * wait for one, when the run ends have time to come back. */
 void sched_run(void (*fn)(void *), void *arg);
 
-/* weft_run_with, which must succeed. Returns how many threads it left behind. */
+/* weft_run_with, which must succeed. Returns how many threads it abandoned. */
 int sched_run_left(const weft_config *cfg, void (*fn)(void *), void *arg);
 
 /* For GO_TEST. */
@@ -41,8 +41,8 @@ void sched_join(int64_t id);
 /* Yields until the counter has come to n. The harness ends a wait that takes too long. */
 void sched_await(w_atomic_u32 *counter, uint32_t n);
 
-/* So that mappings can be counted afterwards: libc keeps the stacks of ended threads for later, and
- * gets more here than a run will need, as large as those of Ms; one arena of malloc serves all. */
+/* So that mappings can be counted afterwards: libc caches the stacks of ended threads, and gets
+ * more here than a run will need, as large as the stacks of Ms. One arena of malloc serves all. */
 void sched_warm_up(void);
 
 /* The state of a goroutine that is alive, else G_DEAD. Its record stays where it is while the

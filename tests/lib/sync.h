@@ -19,11 +19,11 @@ void sync_together(uint32_t n, void (*fn)(void *), void *arg);
 /* Starts a goroutine; it waits when this returns. */
 int64_t sync_go_waiting(void (*fn)(void *), void *arg);
 
-/* Moves *fd to another number, so that its user is known. The lowest free number goes to the next
- * caller, which may be the monitor: it reads about threads that seem to be stuck. */
+/* Moves *fd to another number, so that only the test uses it. The lowest free number goes to the
+ * next caller, which may be the monitor: it opens files about threads that seem to be stuck. */
 void sync_renumber(int *fd, int number);
 
-enum { SYNC_OWN_NUMBER = 500 };
+enum { SYNC_PRIVATE_NUMBER = 500 };
 
 struct sync_thread {
         pthread_t thread;
@@ -37,7 +37,7 @@ void sync_thread_start(struct sync_thread *t, void (*fn)(void *), void *arg);
 void sync_thread_join(struct sync_thread *t);
 
 /* Runs one of them: in a goroutine, or on a foreign thread. The caller, a goroutine, then blocks
- * its own thread until that one has ended. */
+ * its own thread until the foreign thread has ended. */
 void sync_run_in(bool thread, void (*in_goroutine)(void *), void (*in_thread)(void *));
 
 /* A foreign thread calls call(arg), which waits; the run ends meanwhile. */

@@ -10,7 +10,7 @@ import threading
 from server import DEADLINE, Server, check, check_usage, read_all, run
 
 
-def test_what_goes_in_comes_out(program):
+def test_sent_bytes_come_back(program):
     with Server(program, "127.0.0.1:0") as server:
         data = random.Random(1).randbytes(3_000_000)
         with server.connect() as s:
@@ -36,7 +36,7 @@ def test_five_hundred_at_once(program):
         server.await_descriptors(before)
 
 
-def test_peers_that_break_off_harm_nobody(program):
+def test_peers_that_break_off_harm_no_other_peer(program):
     with Server(program, "127.0.0.1:0") as server:
         with server.connect() as good:
             for _ in range(50):
@@ -50,7 +50,7 @@ def test_peers_that_break_off_harm_nobody(program):
 def test_it_ends_while_peers_are_connected(program):
     with Server(program, "127.0.0.1:0") as server:
         peers = [server.connect() for _ in range(20)]
-        for s in peers:                 # who is not accepted yet would be reset
+        for s in peers:                 # a client that is not accepted yet would be reset
             s.sendall(b"here")
             check(s.recv(4, socket.MSG_WAITALL) == b"here", "not what was sent")
         server.stop()
@@ -59,14 +59,14 @@ def test_it_ends_while_peers_are_connected(program):
             s.close()
 
 
-def test_bad_addresses_are_told(program):
+def test_bad_addresses_are_reported(program):
     for address in ("127.0.0.1:99999", "nonsense", "127.0.0.1", "[::1:80"):
         done = subprocess.run([program, address], capture_output=True, timeout=DEADLINE)
         check(done.returncode == 1 and b"cannot listen" in done.stderr,
               f"{address}: status {done.returncode}: {done.stderr}")
 
 
-def test_usage_is_told(program):
+def test_usage_is_printed(program):
     check_usage(program, ["--what"], ["127.0.0.1:0", "127.0.0.1:0"], ["127.0.0.1:0", "--help"])
 
 

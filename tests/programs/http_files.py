@@ -71,7 +71,7 @@ class Nginx:
 
 
 def curl(host, path, *options):
-    """Status, headers that have to be the same, body."""
+    """Status, headers that must be the same, body."""
     done = subprocess.run(["curl", "-s", "-S", "-i", "-m", str(DEADLINE), "--path-as-is", *options,
                            f"http://{host}{path}"], capture_output=True, timeout=2 * DEADLINE)
     head, _, body = done.stdout.partition(b"\r\n\r\n")
@@ -120,7 +120,7 @@ def test_the_same_as_nginx(program):
 
 
 def difference(case, ours, theirs):
-    """The text of an error is everybody's own."""
+    """The text of an error differs between servers."""
     if ours[0] >= 300 and theirs[0] >= 300 and ours[0] != 304:
         ours = (ours[0], {k: v for k, v in ours[1].items() if k in SAME_IN_ERRORS}, b"")
         theirs = (theirs[0], {k: v for k, v in theirs[1].items() if k in SAME_IN_ERRORS}, b"")

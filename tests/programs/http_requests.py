@@ -32,7 +32,7 @@ CODINGS = [
 
 
 def serve(program, *options):
-    """With time for everybody, but where the options say otherwise."""
+    """With long timeouts, unless the options say otherwise."""
     patient = [word for what in ("idle", "head", "body", "write")
                for word in (f"--{what}-ms", "300000")]
     if not options or options[-1].isdigit():
@@ -70,7 +70,7 @@ def unchunk(data):
 
 
 def talk(server, *pieces):
-    """Sends the pieces, then no more; all that comes back."""
+    """Sends the pieces, then no more; returns all that comes back."""
     with server.connect() as s:
         try:
             for piece in pieces:
@@ -81,7 +81,7 @@ def talk(server, *pieces):
         return answers(read_all(s))
 
 
-def test_kept_alive_and_pipelined(program):
+def test_connections_stay_open_and_are_pipelined(program):
     with serve(program) as server:
         got = talk(server, HELLO * 300)
         check(got == [(200, b"Hello, world!")] * 300, f"{len(got)} answers: {got[:2]}")
@@ -91,13 +91,13 @@ def test_kept_alive_and_pipelined(program):
                 part = s.recv(4096)
                 check(answers(part) == [(200, b"Hello, world!")], f"got {part!r}")
         got = talk(server, b"GET /.hello HTTP/1.0\r\n\r\n" + HELLO)
-        check(len(got) == 1, "1.0 was kept alive")
+        check(len(got) == 1, "a connection of 1.0 stayed open")
         got = talk(server, HELLO.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + HELLO)
-        check(len(got) == 1, "kept alive though asked to close")
+        check(len(got) == 1, "the connection stayed open though the client asked to close")
 
 
 def test_the_last_answer_arrives_though_more_is_sent(program):
-    """Bytes that nobody reads would make the kernel reset the connection, and drop the answer."""
+    """Unread bytes would make the kernel reset the connection, and drop the answer."""
     last = HELLO.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     with serve(program) as server:
         for request in (last, b"GET /.hello HTTP/1.0\r\n\r\n"):
@@ -125,13 +125,13 @@ def test_bodies_of_both_kinds(program):
         check(got == [(200, data), (200, b"Hello, world!")], "in pieces: not what was sent")
         with server.connect() as s:
             s.sendall(head + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n")
-            check(s.recv(100).startswith(b"HTTP/1.1 100 "), "nobody said: continue")
+            check(s.recv(100).startswith(b"HTTP/1.1 100 "), "no answer: continue")
             s.sendall(b"abc")
             check(answers(s.recv(4096)) == [(200, b"abc")], "not what was sent")
 
 
-def test_what_may_be_said_in_several_ways(program):
-    """Each in another way than elsewhere here, and to be understood."""
+def test_equivalent_requests_are_understood(program):
+    """Each is written differently from the other tests, and must be understood."""
     hello, post = b"GET /.hello HTTP/1.1\r\n", b"POST /.echo HTTP/1.1\r\nHost: x\r\n"
     pieces = b"3\r\nabc\r\n0\r\n\r\n"
     cases = [
@@ -193,7 +193,7 @@ def test_a_directory_is_moved_to_on_the_same_host(program):
             check(" 301 " in got and f"\r\nLocation: {where}\r\n" in got, f"{target}: {got}")
 
 
-def test_who_may_not_is_told_what_he_may(program):
+def test_a_refused_method_names_the_allowed_methods(program):
     with serve(program) as server:
         for method, path, allowed in (("PUT", "/.hello", "GET, HEAD"), ("POST", "/", "GET, HEAD"),
                                       ("GET", "/.echo", "POST"), ("DELETE", "/.echo", "POST")):
@@ -244,7 +244,7 @@ def test_nonsense_is_refused(program):
 
 
 def test_nonsense_after_head_is_answered_with_a_body(program):
-    """A HEAD's answer has none; the next one is not a HEAD's."""
+    """The answer to a HEAD has no body; the next request is not a HEAD."""
     with serve(program) as server:
         with server.connect() as s:
             s.sendall(HELLO.replace(b"GET", b"HEAD") + b"nonsense\r\n\r\n")
@@ -269,37 +269,37 @@ def test_slow_peers_are_given_up(program):
         server.await_descriptors(before)
 
 
-def test_who_says_nothing_is_given_up(program):
+def test_a_silent_client_is_given_up(program):
     with serve(program, "--idle-ms", "400") as server:
         with server.connect() as idle:
-            check(read_all(idle) == b"", "who says nothing is told something")
+            check(read_all(idle) == b"", "a silent client gets an answer")
 
 
 def ask_and_take_nothing(program, requests):
-    """More than all buffers on the way hold the answers to; it must be given up before the end.
-    They stay as large as they are: a connection whose window shrinks below what was promised drops
-    what tells it that it may send, and both ends stand still for minutes."""
+    """More requests than all buffers hold answers to; the server must give up before the end.
+    The buffers keep their size: if the window of a connection shrinks below what was promised, the
+    kernel drops the segments that open it again, and both ends wait for minutes."""
     with serve(program, "--write-ms", "300") as server:
         before = server.descriptors()
         with server.connect() as deaf:
             try:
                 for _ in range(1000):
                     deaf.sendall(requests)
-                check(False, "all was taken from one who takes nothing")
+                check(False, "the server took all requests of a client that reads nothing")
             except (BrokenPipeError, ConnectionResetError):
                 pass
         server.await_descriptors(before)
 
 
-def test_who_takes_nothing_is_given_up(program):
+def test_a_client_that_reads_nothing_is_given_up(program):
     body = b"x" * 500_000
     ask_and_take_nothing(program, b"POST /.echo HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" %
                          len(body) + body)
 
 
-def test_who_takes_a_long_answer_slowly_gets_it(program):
-    """The time is one for each part. As many bytes as the kernel may want to be rid of before it
-    takes more, some megabytes, are read in much less of it; all of them, in more."""
+def test_a_client_that_reads_a_long_answer_slowly_gets_it(program):
+    """The timeout is for each part. The bytes that the kernel may have to send before it takes
+    more, some megabytes, are read in much less time; all bytes take more time."""
     size = 64_000_000
     with tempfile.TemporaryDirectory() as root, serve(program, "--write-ms", "1200", root) as server:
         with open(f"{root}/x", "wb") as f:
@@ -313,12 +313,12 @@ def test_who_takes_a_long_answer_slowly_gets_it(program):
         check(n > size, f"{n} bytes came after {time.monotonic() - begun:.1f} s")
 
 
-def test_who_takes_nothing_is_given_up_between_requests(program):
-    """Answers smaller than their requests are said when the next one is waited for."""
+def test_a_client_that_reads_nothing_is_given_up_between_requests(program):
+    """Answers smaller than their requests are sent when the server waits for the next request."""
     ask_and_take_nothing(program, HELLO.replace(b"x\r\n", b"x\r\nA: %s\r\n" % (b"b" * 500)) * 1000)
 
 
-def test_more_than_it_has_room_for_wait(program):
+def test_more_connections_than_allowed_wait(program):
     with serve(program, "--connections", "2") as server:
         peers = [server.connect() for _ in range(6)]
         for s in peers:
@@ -340,11 +340,11 @@ def test_wrk_finds_no_error(program):
         check("Non-2xx" not in done.stdout and "Socket errors" not in done.stdout, done.stdout)
 
 
-def test_usage_is_told(program):
+def test_usage_is_printed(program):
     check_usage(program, [], ["--what", "."], [".", "."])
 
 
-def test_bad_options_are_told(program):
+def test_bad_options_are_reported(program):
     for options, status in ((["/nonexistent"], 2), (["--idle-ms", "soon", "."], 2),
                             (["--listen", "127.0.0.1:99999", "."], 1)):
         done = subprocess.run([program, *options], capture_output=True, timeout=DEADLINE)
@@ -352,15 +352,15 @@ def test_bad_options_are_told(program):
               f"{options}: status {done.returncode}, {status} expected")
 
 
-def test_numbers_out_of_range_are_told(program):
+def test_numbers_out_of_range_are_reported(program):
     most = {"connections": 2**32 - 1, "body-max": 2**63 - 1}
     most |= {f"{what}-ms": (2**63 - 1) // 1_000_000 for what in ("idle", "head", "body", "write")}
     for name, max_ in most.items():
         for bad in ("0", "-1", "", " 1", "+1", "1x", "0x10", str(max_ + 1), "9" * 30):
             done = subprocess.run([program, f"--{name}", bad, "."], capture_output=True,
                                   timeout=DEADLINE)
-            told = f"httpd: --{name} takes a number from 1 to {max_}, not \"{bad}\"\n"
-            check(done.returncode == 2 and done.stderr.decode() == told and not done.stdout,
+            expected = f"httpd: --{name} takes a number from 1 to {max_}, not \"{bad}\"\n"
+            check(done.returncode == 2 and done.stderr.decode() == expected and not done.stdout,
                   f"--{name} {bad!r}: status {done.returncode}: {done.stderr}")
     most = [word for name, max_ in most.items() for word in (f"--{name}", str(max_))]
     with serve(program, *most) as server:

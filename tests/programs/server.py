@@ -8,10 +8,10 @@ import sys
 import tempfile
 import time
 
-DEADLINE = 300.0        # for what hangs: slow is no mistake where others use the machine as well
+DEADLINE = 300.0        # for hangs; a slow test on a busy machine is no failure
 
 
-# Of a goroutine in malloc, say, which waited for another thread of the program that got no CPU.
+# For example of a goroutine in malloc that waited for another thread which got no CPU.
 REPORT = re.compile(r"weft: goroutine \d+ blocked its thread \d+ ms outside a blocking region"
                     r"(?:, and still does)?\n(?:at\n|before it came to\n)?(?:\t.*\n)*"
                     r"began in\n\t.*\n")
@@ -25,7 +25,7 @@ class Failure(Exception):
 
 
 class Skipped(Exception):
-    """Says why the test cannot run here."""
+    """The reason why the test cannot run here."""
 
 
 def check(true, message):
@@ -34,7 +34,7 @@ def check(true, message):
 
 
 class Server:
-    """One of the examples, on a port that the system chose."""
+    """An example, on a port that the system chose."""
 
     def __init__(self, *command, procs=None):
         env = dict(os.environ)
@@ -60,7 +60,7 @@ class Server:
         return s
 
     def descriptors(self):
-        """How many are open, but for those by which the monitor keeps watch over its threads."""
+        """How many are open, except those with which the monitor samples its threads."""
         n = 0
         for entry in os.scandir(f"/proc/{self.process.pid}/fd"):
             try:
@@ -77,7 +77,7 @@ class Server:
             time.sleep(0.01)
 
     def stop(self):
-        """By SIGTERM; it has to end well and have nothing to say against it."""
+        """By SIGTERM; it must end with success and without a message."""
         self.process.send_signal(signal.SIGTERM)
         try:
             status = self.process.wait(DEADLINE)
@@ -103,7 +103,7 @@ class Server:
 
 
 def check_usage(program, *wrong):
-    """Who asks for it gets it on stdout; whose arguments are wrong, on stderr."""
+    """The usage goes to stdout on request, and to stderr after wrong arguments."""
     asked = subprocess.run([program, "--help"], capture_output=True, timeout=DEADLINE)
     check(asked.returncode == 0 and asked.stdout.startswith(b"usage: ") and not asked.stderr,
           f"--help: status {asked.returncode}: {asked.stdout}, {asked.stderr}")
@@ -121,8 +121,8 @@ def read_all(s):
 
 
 def run(names):
-    """The test_* functions among names, or the one that the last argument names; what comes before
-    it are programs. What main returns: a test that is skipped says why, and counts if it is alone."""
+    """Runs the test_* functions among names, or the one of the last argument; the arguments before it
+    are programs. Returns the exit status: a skipped test prints why, and counts if it is alone."""
     programs = [os.path.abspath(p) for p in sys.argv[1:] if not p.startswith("test_")]
     only = [t for t in sys.argv[1:] if t.startswith("test_")]
     tests = [f for name, f in names.items()

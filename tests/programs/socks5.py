@@ -53,7 +53,7 @@ def test_ipv6_addresses(socks5, echo):
             taken.bind(("::1", 0))
             greet(s)
             check(ask(s, 4, here, taken.getsockname()[1]) == 5,
-                  "a port where nobody listens is not refused")
+                  "a port without a listener is not refused")
 
 
 def test_curl_goes_through(socks5, _):
@@ -82,7 +82,7 @@ def test_curl_goes_through(socks5, _):
     web.server_close()
 
 
-def test_errors_are_told(socks5, _):
+def test_errors_are_reported(socks5, _):
     with Server(socks5, "127.0.0.1:0") as proxy:
         def reply(*what, **more):
             with proxy.connect() as s:
@@ -90,10 +90,10 @@ def test_errors_are_told(socks5, _):
                 return ask(s, *what, **more)
 
         here = socket.inet_aton("127.0.0.1")
-        with socket.socket() as taken:          # by one who does not listen, so that nobody does
+        with socket.socket() as taken:          # bound, so that no listener can use the port
             taken.bind(("127.0.0.1", 0))
             check(reply(1, here, taken.getsockname()[1]) == 5,
-                  "a port where nobody listens is not refused")
+                  "a port without a listener is not refused")
         check(reply(1, here, 80, command=2) == 7, "BIND is not known")
         with proxy.connect() as s:
             greet(s)
@@ -129,7 +129,7 @@ def test_broken_peers_leave_nothing(socks5, echo):
         proxy.await_descriptors(before)
 
 
-def test_usage_is_told(socks5, _):
+def test_usage_is_printed(socks5, _):
     check_usage(socks5, ["--what"], ["127.0.0.1:0", "127.0.0.1:0"], ["127.0.0.1:0", "--help"])
 
 

@@ -1,8 +1,8 @@
-# Examples driven from outside, servers above all: program.<example>.<test>.p<n>.
+# Examples as processes, most of them servers: program.<example>.<test>.p<n>.
 if(CMAKE_CROSSCOMPILING)
   return()
 endif()
-# They are slow to start under a sanitizer, and the same everywhere else.
+# Under a sanitizer they start slowly; one number of Ps is enough there.
 set(program_procs 2)
 if(WEFT_VALGRIND)
   set(program_procs 1 2 4)

@@ -10,7 +10,7 @@
 
 void close_well(int fd);
 
-/* How many calls are under way with it. */
+/* How many calls are in progress with it. */
 uint32_t n_users(int fd);
 
 #endif

@@ -159,7 +159,7 @@ static struct sim_scenario *find(const char *name)
         wrong("no such scenario (--list shows them)", name);
 }
 
-/* ---- Doing it ------------------------------------------------------------------------------- */
+/* ---- Running -------------------------------------------------------------------------------- */
 
 static int list(void)
 {
@@ -222,9 +222,9 @@ static int replay(const struct sim_scenario *s, const struct options *opts)
         return result.failed != opts->expect_fail;
 }
 
-/* Addresses decide who shares a bucket of the wait table and which of two channels is locked first,
- * so a seed takes the same steps only if everything lies where it lay. */
-static void lie_still(char **argv)
+/* Addresses decide which objects share a bucket of the wait queues and which of two channels is
+ * locked first, so a seed takes the same steps only if all addresses are the same. */
+static void fix_addresses(char **argv)
 {
         int how = personality(0xffffffff);
 
@@ -239,7 +239,7 @@ int main(int argc, char **argv)
         struct options opts = parse(argv);
 
         (void)argc;
-        lie_still(argv);
+        fix_addresses(argv);
         sim_program = argv[0];
         if (opts.help) {
                 fputs(usage, stdout);

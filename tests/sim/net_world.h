@@ -14,11 +14,11 @@ enum { NET_TEXT = 40 };
 
 int net_listen(uint32_t *port);
 
-/* An address to which the network is like that. */
+/* An address to which the network behaves in that way. */
 void net_where(char *out, int way, uint32_t port);
 
-/* Waits until those that serve have seen the end, and checks that nothing is open, and nobody is
- * taken to wait. */
+/* Waits until the servers have seen the end, and checks that nothing is open and that no waiter is
+ * counted. */
 void net_quiet(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* tests/sim/pipe_close.c - pipes of others and weft's own are closed, and calls for them refused.
+/* tests/sim/pipe_close.c - foreign pipes and edge-triggered pipes are closed, and calls for them
+ * refused.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,8 +13,8 @@ static pipe_maker *make_pipe;           /* of this run */
 
 /* ---- weft_close ------------------------------------------------------------------------------ */
 
-/* One call, begun before the close: it never sees what the number leads to later. The old file is
- * there as long as somebody uses it, and may come to its end. */
+/* One call, begun before the close: it never sees what the number leads to later. The old file
+ * exists as long as a call uses it, and may reach its end. */
 static void read_once(void *arg)
 {
         struct reader *r = arg;
@@ -88,7 +89,7 @@ static void work_a_moment(void)
         sim_work(sim_random(1u << (1 + sim_random(12))));
 }
 
-/* Who begins while it is being closed is refused, or waits in vain for a moment. */
+/* A call that begins during the close is refused, or waits in vain for a moment. */
 static void read_refused(void *arg)
 {
         unsigned char c;

@@ -1,4 +1,4 @@
-/* tests/sim/pipe_world.c - bytes through pipes of others and weft's own.
+/* tests/sim/pipe_world.c - bytes through foreign pipes and edge-triggered pipes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +22,7 @@ void short_while(void)
 
 /* ---- Makers of pipes ------------------------------------------------------------------------- */
 
-int own_try(int fd)
+int edge_try(int fd)
 {
         uint32_t before = w_enter();
         int      rc = w_desc_made(fd);
@@ -31,26 +31,26 @@ int own_try(int fd)
         return rc;
 }
 
-void own_made(int fd)
+void edge_made(int fd)
 {
-        int rc = own_try(fd);
+        int rc = edge_try(fd);
 
         SIM_CHECK(rc == 0, "made %d: %d", fd, rc);
 }
 
-void own_pipe(int fds[2])
+void edge_pipe(int fds[2])
 {
         sim_pipe(fds);
-        own_made(fds[0]);
+        edge_made(fds[0]);
         if (sim_random(4))
-                own_made(fds[1]);
+                edge_made(fds[1]);
 }
 
-void own_pipe_if_possible(int fds[2])
+void edge_pipe_if_possible(int fds[2])
 {
         sim_pipe(fds);
         for (int i = 0; i < 2; i++) {
-                int rc = own_try(fds[i]);
+                int rc = edge_try(fds[i]);
 
                 SIM_CHECK(rc == 0 || rc == -EMFILE || rc == -ENOMEM, "made: %d", rc);
         }
@@ -138,7 +138,7 @@ void pipe_lines(pipe_maker *make)
         sched_run_well(&cfg, lines_first);
 }
 
-/* ---- Threads that weft does not know --------------------------------------------------------- */
+/* ---- Foreign threads ------------------------------------------------------------------------- */
 
 void foreign_write(void *line)
 {
@@ -183,7 +183,7 @@ void pipe_foreign(pipe_maker *make)
 
 /* ---- Many at one end ------------------------------------------------------------------------- */
 
-/* Some never wait in line, some always do. */
+/* Some never wait in the queue, some always do. */
 void read_some(void *line)
 {
         struct line  *l = line;
@@ -219,7 +219,7 @@ static void check_all_read(struct line *l)
         SIM_CHECK(n_read == l->n, "%u bytes of %u", n_read, l->n);
 }
 
-/* All of a line is read by these, each in a goroutine. */
+/* These read all bytes of a line, each in a goroutine. */
 static void read_by(void (*const readers[])(void *), int n)
 {
         struct line l = { .n = 1 + sim_random(LINE_BYTES) };
@@ -274,8 +274,8 @@ static void read_hurriedly(void *arg)
         }
 }
 
-/* What was not read is still there, and is read by others, one of whom, as often as not, does not
- * give up. */
+/* What was not read is still there, and other readers read it. In about half of the runs one of
+ * them does not give up. */
 static void hurry_first(void *arg)
 {
         static void (*const readers[])(void *) = { read_hurriedly, read_hurriedly, read_some };
@@ -308,7 +308,8 @@ static void give_up(void *arg)
         SIM_CHECK(weft_scope_close(&s) == 0, "close");
 }
 
-/* The only news comes just as those who are first in line give up: it is for the one behind. */
+/* The only event comes just as the first waiters in the queue give up: it is for the waiter after
+ * them. */
 static void news_for_the_next(void)
 {
         struct line  l = { 0 };

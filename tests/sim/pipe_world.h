@@ -1,8 +1,8 @@
-/* tests/sim/pipe_world.h - pipes of the simulated machine, and what is done with either kind of
- * them: those that others have made, and those that weft has made itself.
+/* tests/sim/pipe_world.h - pipes of the simulated machine, and what is done with both kinds:
+ * foreign pipes, which other code has made, and edge-triggered pipes, which weft has made.
  *
- *   pipe_lines(sim_pipe)            a whole run, with pipes that others have made
- *   pipe_lines(own_pipe)            the same with weft's own
+ *   pipe_lines(sim_pipe)            a whole run, with foreign pipes
+ *   pipe_lines(edge_pipe)           the same with edge-triggered pipes
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,39 +21,39 @@ void short_while(void);
 /* sim_pipe is one. */
 typedef void pipe_maker(int fds[2]);
 
-/* What weft's own functions would do that make descriptors: 0 or -Exxx. */
-W_MUST_CHECK int own_try(int fd);
+/* As the functions of weft that make descriptors: 0 or -Exxx. */
+W_MUST_CHECK int edge_try(int fd);
 /* The same, and it must succeed. */
-void own_made(int fd);
+void edge_made(int fd);
 
-/* The end that writes is, now and then, somebody else's. */
-void own_pipe(int fds[2]);
-/* For runs in which calls fail: an end that cannot be made weft's is somebody else's. */
-void own_pipe_if_possible(int fds[2]);
+/* Now and then the end that writes is a foreign descriptor. */
+void edge_pipe(int fds[2]);
+/* For runs in which calls fail: an end that cannot be edge-triggered is a foreign descriptor. */
+void edge_pipe_if_possible(int fds[2]);
 
 /* ---- Bytes through a pipe -------------------------------------------------------------------- */
 
 struct line {
         int          fds[2];
-        uint32_t     n;                 /* bytes: from 0 on, each one more than the one before */
-        w_atomic_u32 n_read;            /* by those who share the end that reads */
+        uint32_t     n;                 /* bytes: from 0 on, each greater by one */
+        w_atomic_u32 n_read;            /* by the goroutines that share the end that reads */
 };
 
-/* Writes at most what is left of n_all bytes when `from` are gone. How many. */
+/* Writes at most what is left of n_all bytes when `from` are gone. Returns how many. */
 uint32_t write_some(int fd, uint32_t from, uint32_t n_all);
-/* One byte; nobody need be there to read it. */
+/* One byte, also without a reader. */
 void write_tag(int fd, unsigned char tag);
 
 /* Each with a struct line. All bytes, and then the end; both close their end. */
 void write_all(void *line);
 void read_all(void *line);
-/* The same as the whole life of a thread that weft does not know. */
+/* The same as the whole life of a foreign thread. */
 void foreign_write(void *line);
 void foreign_read(void *line);
-/* One of several that read until the end. */
+/* One of several readers, until the end. */
 void read_some(void *line);
 
-/* A goroutine that reads a byte, and which one that has to be. */
+/* A goroutine that reads a byte, and the value that the byte must have. */
 struct reader {
         int           fd;
         unsigned char tag;

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 enum {
-        SEEDS_PER_LOOK = 64,            /* at the clock */
+        SEEDS_PER_CHECK = 64,            /* at the clock */
         SECONDS_PER_LINE = 2,           /* of progress */
-        SECONDS_UNTIL_STUCK = 60,       /* without any look at the clock */
+        SECONDS_UNTIL_STUCK = 60,       /* without a look at the clock */
         MAX_JOBS = 256,
 };
 
@@ -26,7 +26,7 @@ static volatile uint64_t          seed_under_way;
  * in vain, and none is missed. */
 static volatile uint64_t *lowest_failed;
 
-/* ---- When a run takes the program with it --------------------------------------------------- */
+/* ---- When a run ends the program ------------------------------------------------------------ */
 
 static void on_crash(int sig)
 {
@@ -90,7 +90,7 @@ static void print_progress(const struct seeds *seeds, const struct outcome *o, d
         fprintf(stderr, ", %.0f a second\n", n / passed);
 }
 
-/* True when the time is up. One job speaks for all. */
+/* True when the time is up. One job prints for all. */
 static bool look_at_clock(struct progress *p, const struct seeds *seeds, unsigned index,
                           const struct outcome *o)
 {
@@ -111,7 +111,7 @@ static void run_share(const struct seeds *seeds, unsigned index, struct outcome 
 
         for (uint64_t i = index; i < seeds->n && seeds->first + i < *lowest_failed;
              i += seeds->n_jobs) {
-                if (o->n_seeds % SEEDS_PER_LOOK == 0 &&
+                if (o->n_seeds % SEEDS_PER_CHECK == 0 &&
                     look_at_clock(&progress, seeds, index, o))
                         break;
                 run_seed(under_way, seeds->first + i, NULL, &o->last);
@@ -182,20 +182,20 @@ static W_NORETURN void give_up(const struct job *jobs, unsigned n)
         for (unsigned i = 0; i < n; i++)
                 if (jobs[i].pid > 0)
                         kill(jobs[i].pid, SIGKILL);
-        fprintf(stderr, "weft-sim: a job died; what it said stands above\n");
+        fprintf(stderr, "weft-sim: a job died; its output is above\n");
         exit(1);
 }
 
-/* The lowest failing seed of all is the one to tell. False: the job died. */
+/* The lowest failing seed of all is reported. False: the job died. */
 static bool collect(struct job *job, struct outcome *o)
 {
         static struct outcome theirs;
-        bool told = read_all(job->pipe, &theirs, sizeof(theirs));
+        bool was_read = read_all(job->pipe, &theirs, sizeof(theirs));
 
         close(job->pipe);
         waitpid(job->pid, NULL, 0);
         job->pid = 0;
-        if (!told)
+        if (!was_read)
                 return false;
         o->n_seeds += theirs.n_seeds;
         o->n_steps += theirs.n_steps;

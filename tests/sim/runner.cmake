@@ -1,4 +1,4 @@
-# Checks weft-sim as its users meet it: cmake -DWEFT_SIM=... -P runner.cmake
+# Checks the command line of weft-sim: cmake -DWEFT_SIM=... -P runner.cmake
 
 separate_arguments(EMULATOR)
 
@@ -27,7 +27,7 @@ endif()
 set(bad_seed ${CMAKE_MATCH_1})
 
 # Two replays of one seed, in two processes, are equal byte for byte. An emulator does not let a
-# program choose where it lies, and in some scenarios that matters.
+# program choose its addresses, and some scenarios depend on them.
 set(where_it_lies "resize_timers 2" "resize_timers 6" "world_all 5")
 if(EMULATOR)
   set(where_it_lies "")
@@ -56,7 +56,7 @@ says("${err}" "replay:")
 says("${err}" "ring_claim_first --seed ${bad_seed} --log")
 says("${out}" "scenario_ring.c:")
 
-# The log shows what happened, where, and in whose buffer.
+# The log shows what happened, where, and in which store buffer.
 run(0 note --seed 7 --log)
 says("${out}" "load.acq &n->word (@")
 says("${out}" "src/base/note.c:")
@@ -64,9 +64,9 @@ says("${out}" "goes on")
 run(0 store_buffering --seed 7 --log)
 says("${out}" "drains &r->")
 
-# A failure is told, with every thread; several jobs tell the same one as one job.
+# A failure is reported, with every thread; several jobs report the same failure as one job.
 run(1 note_no_wake --seeds 20)
-says("${err}" "deadlock: nobody can run")
+says("${err}" "deadlock: no thread can run")
 says("${err}" "futex wait on &n->word")
 run(1 store_buffering_no_fence --seeds 500)
 set(alone "${err}")
@@ -84,7 +84,7 @@ says("${out}" "usage: weft-sim")
 run(0 --list)
 says("${out}" "must fail:")
 
-# Wrong arguments: status 2 and a word about why.
+# Wrong arguments: status 2 and the reason.
 run(2 nosuch)
 says("${err}" "no such scenario (--list shows them): nosuch")
 run(2 note --seeds)

@@ -11,12 +11,12 @@ struct seeds {
         uint64_t first;
         uint64_t n;
         unsigned n_jobs;
-        bool     apart;         /* in processes of their own: a run that fails leaves the
-                                 * library's variables as they are, and the next would meet them */
+        bool     apart;         /* in processes of their own: a run that fails leaves the library's
+                                 * variables as they are, for the next run */
         double   seconds;       /* not 0: stop then, however many are left */
 };
 
-/* What came of them. */
+/* The results. */
 struct outcome {
         uint64_t          n_seeds;      /* run; all of them unless one failed or time was up */
         uint64_t          n_steps;
@@ -32,7 +32,7 @@ void run_seed(const struct sim_scenario *scenario, uint64_t seed, FILE *log,
 void run_seeds(const struct sim_scenario *scenario, const struct seeds *seeds,
                struct outcome *outcome);
 
-/* Names the seed under way if the program dies in it or does not come back. */
+/* Names the current seed if the program dies in it or does not come back. */
 void watch_for_crashes(void);
 
 #endif

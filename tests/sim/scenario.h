@@ -39,10 +39,10 @@ struct worker {
         void              *arg;
 };
 
-/* 0 or what w_os_thread_start says. */
+/* 0 or the error of w_os_thread_start. */
 W_MUST_CHECK int worker_try_start(struct worker *w, const char *name, void (*fn)(void *),
                                   void *arg);
-/* Tries again as long as there is no thread to be had. */
+/* Tries again as long as no thread is available. */
 void worker_start(struct worker *w, const char *name, void (*fn)(void *), void *arg);
 void worker_join(struct worker *w);
 

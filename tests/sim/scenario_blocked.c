@@ -1,8 +1,8 @@
 /* tests/sim/scenario_blocked.c - what an M does in user code decides whether it loses its P.
  *
  * With one P a goroutine waits for its turn beside goroutine 1, which stays in user code for a
- * while in one of several ways. The monitor must tell them apart by what the kernel says of the
- * thread.
+ * while in one of several ways. The monitor must distinguish these ways by what the kernel reports
+ * about the thread.
  *
  * test: seeds=quarter
  *
@@ -270,17 +270,17 @@ SIM_SCENARIO(blocked_beside, "a blocked M loses its P for work on the P of a run
 
 /* ---- Reports --------------------------------------------------------------------------------- */
 
-enum { N_TOLD = 3, LONG_MS = 1000, SOON_MS = 60 };
+enum { N_REPORTED = 3, LONG_MS = 1000, SOON_MS = 60 };
 
-struct told {
+struct report {
         char    name[8], text[40];
         int64_t ns;
 };
 
-static struct told told[N_TOLD];
+static struct report reports[N_REPORTED];
 
-/* The last one beside a goroutine that needs its P; then no goroutine runs for long. */
-static void block_and_be_reported(struct told *t)
+/* The last M runs beside a goroutine that needs its P; then no goroutine runs for long. */
+static void block_and_be_reported(struct report *t)
 {
         weft_name(t->name);
         (void)!weft_go(beside, NULL);
@@ -299,48 +299,48 @@ static void block_and_be_reported(struct told *t)
 }
 
 /* Each function is a place of its own. */
-static void told_0(void *arg) { block_and_be_reported(arg); }
-static void told_1(void *arg) { block_and_be_reported(arg); weft_yield(); }
-static void told_2(void *arg) { block_and_be_reported(arg); weft_yield(); weft_yield(); }
+static void report_0(void *arg) { block_and_be_reported(arg); }
+static void report_1(void *arg) { block_and_be_reported(arg); weft_yield(); }
+static void report_2(void *arg) { block_and_be_reported(arg); weft_yield(); weft_yield(); }
 
-static void told_first(void *arg)
+static void report_first(void *arg)
 {
-        void (*const fns[N_TOLD])(void *) = { told_0, told_1, told_2 };
-        int64_t ids[N_TOLD];
+        void (*const fns[N_REPORTED])(void *) = { report_0, report_1, report_2 };
+        int64_t ids[N_REPORTED];
 
         (void)arg;
-        for (int i = 0; i < N_TOLD; i++) {
-                struct told *t = &told[i];
+        for (int i = 0; i < N_REPORTED; i++) {
+                struct report *t = &reports[i];
 
                 t->ns = (SOON_MS + (int64_t)sim_random(sim_random(2) ? 40 : 1300)) * MS;
-                w_format(t->name, sizeof(t->name), "told %d", i);
-                w_format(t->text, sizeof(t->text), " \"told %d\" blocked its thread", i);
+                w_format(t->name, sizeof(t->name), "block %d", i);
+                w_format(t->text, sizeof(t->text), " \"block %d\" blocked its thread", i);
                 ids[i] = sched_go(fns[i], t);
         }
-        for (int i = 0; i < N_TOLD; i++)
+        for (int i = 0; i < N_REPORTED; i++)
                 sched_join(ids[i]);
 }
 
-static void told_main(void)
+static void report_main(void)
 {
         weft_config cfg = { .procs = 1, .preempt = WEFT_PREEMPT_BLOCKED + (int)sim_random(2) };
 
-        sched_run_well(&cfg, told_first);
+        sched_run_well(&cfg, report_first);
 }
 
-SIM_SCENARIO(blocked_told, "each block is reported once, and not too late", told_main,
+SIM_SCENARIO(blocked_report, "each block is reported once, and not too late", report_main,
              .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Another M ------------------------------------------------------------------------------- */
 
-static uint32_t mark_of_first;
+static uint32_t where_of_first;
 
 /* On another thread, with the same epoch as the thread before it. */
 static void compute_named(void *arg)
 {
         (void)arg;
         weft_name("other");
-        for (int i = 0; i < 8 && w_load_rlx(&w_m()->where) != mark_of_first; i++)
+        for (int i = 0; i < 8 && w_load_rlx(&w_m()->where) != where_of_first; i++)
                 (void)weft_checkpoint();
         sim_work(MS);
         weft_yield();
@@ -357,7 +357,7 @@ static void other_first(void *arg)
         weft_thread_lock();
         int64_t id = weft_go(compute_named, NULL);
 
-        mark_of_first = w_load_rlx(&w_m()->where);
+        where_of_first = w_load_rlx(&w_m()->where);
         sleep_for(10 * MS);
         for (int i = 0; i < 2000 && !pp->sample.suspect; i++)
                 sleep_for(MS / 200);

@@ -1,8 +1,8 @@
-/* tests/sim/scenario_calls.c - PROTOCOL take, an M that gives: who calls weft all the time
- * and never has to wait does not keep its P from others.
+/* tests/sim/scenario_calls.c - PROTOCOL take, an M that gives: a goroutine that calls weft all the
+ * time and never has to wait does not keep its P from other goroutines.
  *
- * Every P is in use by one of those. In calls that might wait they let others have their turn; in
- * others they give their Ps up, and are held in the end.
+ * Such a goroutine uses each P. In calls that might wait it gives other goroutines their turn; in
+ * other calls it gives up its P, and is preempted in the end.
  *
  * test: seeds=quarter
  *
@@ -14,7 +14,7 @@ enum { MS = 1000000, N_OTHERS = 3 };
 
 static weft_chan   *empty, *roomy;
 static w_atomic_u32 n_others;
-static bool         may_wait;           /* the calls that they make */
+static bool         may_wait;           /* the calls of these goroutines */
 
 static bool all_had_a_turn(void)
 {
@@ -89,7 +89,7 @@ static void give_main(void)
         run_calls(false, WEFT_PREEMPT_ALL);
 }
 
-SIM_SCENARIO(take_calls, "who makes calls that never wait gives its P up", give_main,
+SIM_SCENARIO(take_calls, "a goroutine that makes calls that never wait gives up its P", give_main,
              .max_steps = 4 * SCHED_MAX_STEPS)
 
 static void turn_main(void)
@@ -97,5 +97,5 @@ static void turn_main(void)
         run_calls(true, WEFT_PREEMPT_OFF + (int)sim_random(3));
 }
 
-SIM_SCENARIO(take_turns, "who might have waited lets others have their turn", turn_main,
+SIM_SCENARIO(take_turns, "a goroutine that might have waited gives others their turn", turn_main,
              .max_steps = 4 * SCHED_MAX_STEPS)

@@ -1,9 +1,9 @@
 /* tests/sim/scenario_chan.c - PROTOCOL chan with the whole scheduler.
  *
  * Senders and receivers share a channel; some are in a scope that is cancelled in the middle, one
- * is a thread that is not weft's, some only try. What a send has reported as done is received once,
- * what it has reported as refused never; one sender's values stay in order. A wake that is lost
- * ends in a standstill.
+ * is a foreign thread, some only try. What a send has reported as done is received once, what it
+ * has reported as refused never; one sender's values stay in order. A wake that is lost ends in a
+ * standstill.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -45,13 +45,13 @@ static void note_received(uint64_t value, uint32_t last[N_SENDERS])
 {
         uint32_t from = (uint32_t)value / SENDS, i = (uint32_t)value % SENDS;
 
-        SIM_CHECK(from < N_SENDERS, "received %lu, which nobody sent", (unsigned long)value);
+        SIM_CHECK(from < N_SENDERS, "received %lu, which was not sent", (unsigned long)value);
         SIM_CHECK(last[from] < i + 1, "value %u of sender %u after %u", i, from, last[from] - 1);
         last[from] = i + 1;
         pipe.n_received[from][i]++;
 }
 
-/* Until the channel is closed and drained, or a scope strikes. */
+/* Until the channel is closed and drained, or a scope ends the wait. */
 static int recv_some(bool tries)
 {
         uint32_t last[N_SENDERS] = { 0 };
@@ -74,14 +74,14 @@ static void sender(void *arg)
 {
         int rc = send_some((uint32_t)(uintptr_t)arg, arg == (void *)1);
 
-        SIM_CHECK(rc == 0 || rc == -EPIPE, "a sender was told %d", rc);
+        SIM_CHECK(rc == 0 || rc == -EPIPE, "a sender got %d", rc);
 }
 
 static void receiver(void *arg)
 {
         int rc = recv_some(arg != NULL);
 
-        SIM_CHECK(rc == -EPIPE, "a receiver was told %d", rc);
+        SIM_CHECK(rc == -EPIPE, "a receiver got %d", rc);
 }
 
 static int sender_in_scope(void *arg)
@@ -89,7 +89,7 @@ static int sender_in_scope(void *arg)
         (void)arg;
         int rc = send_some(2, false);
 
-        SIM_CHECK(rc == 0 || rc == -EPIPE || rc == -ECANCELED, "a sender was told %d", rc);
+        SIM_CHECK(rc == 0 || rc == -EPIPE || rc == -ECANCELED, "a sender got %d", rc);
         return 0;
 }
 
@@ -98,7 +98,7 @@ static int receiver_in_scope(void *arg)
         (void)arg;
         int rc = recv_some(false);
 
-        SIM_CHECK(rc == -EPIPE || rc == -ECANCELED, "a receiver was told %d", rc);
+        SIM_CHECK(rc == -EPIPE || rc == -ECANCELED, "a receiver got %d", rc);
         return 0;
 }
 
@@ -108,7 +108,7 @@ static void foreign_sender(void *arg)
         foreign_begin();
         int rc = send_some(3, false);
 
-        SIM_CHECK(rc == 0 || rc == -EPIPE, "a thread that sends was told %d", rc);
+        SIM_CHECK(rc == 0 || rc == -EPIPE, "a thread that sends got %d", rc);
 }
 
 static void check_conserved(void)
@@ -163,71 +163,72 @@ static void conserved_main(void)
 SIM_SCENARIO(chan_conserved, "senders and receivers, some cancelled; no value lost or doubled",
              conserved_main, .max_steps = SCHED_MAX_STEPS)
 
-/* ---- A look without the lock ----------------------------------------------------------------- */
+/* ---- A check without the lock ---------------------------------------------------------------- */
 
-/* Somebody waits on the other side, or the channel is closed: to try never finds nothing. */
+/* A partner waits on the other side, or the channel is closed: a try form never finds nothing. */
 static struct {
         weft_chan *c;
-        bool       sends;               /* the one who waits */
-} look;
+        bool       sends;               /* the waiter */
+} tried;
 
 static void partner(void *arg)
 {
         uint64_t value = 5;
-        int      rc = look.sends ? weft_chan_send(look.c, &value) : weft_chan_recv(look.c, &value);
+        int      rc = tried.sends ? weft_chan_send(tried.c, &value)
+                                  : weft_chan_recv(tried.c, &value);
 
         (void)arg;
-        SIM_CHECK(rc == 0 || rc == -EPIPE, "who waits was told %d", rc);
+        SIM_CHECK(rc == 0 || rc == -EPIPE, "the waiter got %d", rc);
 }
 
-static void looker(void *arg)
+static void observer(void *arg)
 {
         uint64_t value = 5;
-        int      rc = look.sends ? weft_chan_try_recv(look.c, &value)
-                                 : weft_chan_try_send(look.c, &value);
+        int      rc = tried.sends ? weft_chan_try_recv(tried.c, &value)
+                                  : weft_chan_try_send(tried.c, &value);
 
         (void)arg;
         SIM_CHECK(rc == 0 || rc == -EPIPE, "to try found nothing: %d", rc);
 }
 
-static void look_first(void *arg)
+static void try_first(void *arg)
 {
         int64_t ids[2];
-        bool    alone = sim_random(4) == 0;     /* then the close has to wake who waits */
+        bool    alone = sim_random(4) == 0;     /* then the close must wake the waiter */
 
         (void)arg;
-        look.sends = sim_random(2);
-        look.c = weft_chan_new(sizeof(uint64_t), 0);
+        tried.sends = sim_random(2);
+        tried.c = weft_chan_new(sizeof(uint64_t), 0);
         ids[0] = sched_go(partner, NULL);
-        struct chan      *c = w_chan_of(look.c);
-        struct chan_side *side = look.sends ? &c->senders : &c->receivers;
+        struct chan      *c = w_chan_of(tried.c);
+        struct chan_side *side = tried.sends ? &c->senders : &c->receivers;
 
         while (w_load_acq(&side->n) == 0)
                 weft_yield();
         if (!alone)
-                ids[1] = sched_go(looker, NULL);
+                ids[1] = sched_go(observer, NULL);
         sim_work(sim_random(400));
-        SIM_CHECK(weft_chan_close(look.c) == 0, "closed twice");
+        SIM_CHECK(weft_chan_close(tried.c) == 0, "closed twice");
         sched_join(ids[0]);
         if (!alone)
                 sched_join(ids[1]);
-        weft_chan_unref(look.c);
+        weft_chan_unref(tried.c);
 }
 
-static void look_main(void)
+static void try_main(void)
 {
-        sched_run_well(NULL, look_first);
+        sched_run_well(NULL, try_first);
 }
 
-SIM_SCENARIO(chan_look, "a try form while somebody waits and the channel is closed",
-             look_main, .max_steps = SCHED_MAX_STEPS)
+SIM_SCENARIO(chan_try, "a try form while a partner waits and the channel is closed", try_main,
+             .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Cancelled or delivered ------------------------------------------------------------------ */
 
 static struct {
         weft_chan   *c;
         weft_scope   scope;
-        bool         sends;             /* the one in the scope */
+        bool         sends;             /* the goroutine in the scope */
         int          rc;
         uint64_t     value;
         w_atomic_u32 cancelled;
@@ -241,7 +242,7 @@ static int in_scope(void *arg)
         return 0;
 }
 
-/* Meets the one in the scope, or not; both say the same. */
+/* Meets the goroutine in the scope, or not; both report the same. */
 static void meet(void)
 {
         uint64_t value = 9;
@@ -257,7 +258,7 @@ static void meet(void)
         while (!w_load_acq(&either.cancelled))
                 weft_yield();
         SIM_CHECK(weft_scope_close(&either.scope) == 0, "a child failed");
-        SIM_CHECK(either.rc == (rc == 0 ? 0 : -ECANCELED), "one was told %d, the other %d", rc,
+        SIM_CHECK(either.rc == (rc == 0 ? 0 : -ECANCELED), "one got %d, the other %d", rc,
                   either.rc);
         SIM_CHECK(either.rc != 0 || (value == 9 && (either.sends || either.value == 9)),
                   "not the value");

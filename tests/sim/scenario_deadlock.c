@@ -1,5 +1,5 @@
-/* tests/sim/scenario_deadlock.c - PROTOCOL deadlock: no alarm while a goroutine can be woken, an
- * alarm when none can.
+/* tests/sim/scenario_deadlock.c - PROTOCOL deadlock: no report while a goroutine can be woken, a
+ * report when none can.
  *
  * Goroutines sleep most of the time. They are woken by timers, at the end of regions, and by
  * foreign threads. These come and go without notice, create other foreign threads, arm timers and
@@ -42,11 +42,11 @@ static void some_while(void)
 
 /* ---- Foreign threads ------------------------------------------------------------------------- */
 
-static void errand(void *arg);
+static void relay(void *arg);
 
 static void send_another(void *arg)
 {
-        worker_start(&threads[n_threads++], "errand", errand, arg);
+        worker_start(&threads[n_threads++], "relay", relay, arg);
 }
 
 static void wake_main(void *arg)
@@ -58,7 +58,7 @@ static void wake_main(void *arg)
 }
 
 /* In the end it wakes goroutine 1 once, or makes another thread do that. */
-static void run_errand(int depth)
+static void run_relay(int depth)
 {
         some_while();
         switch (sim_random(depth < 2 ? 5 : 4)) {
@@ -81,10 +81,10 @@ static void run_errand(int depth)
                 some_while();
 }
 
-static void errand(void *arg)
+static void relay(void *arg)
 {
         foreign_begin();
-        run_errand((int)(intptr_t)arg);
+        run_relay((int)(intptr_t)arg);
 }
 
 /* The simulated machine has few thread numbers. */
@@ -173,7 +173,7 @@ static void live(void)
                 one_wait();
 }
 
-/* ---- No alarm -------------------------------------------------------------------------------- */
+/* ---- No report ------------------------------------------------------------------------------- */
 
 static void first(void *arg)
 {
@@ -276,38 +276,38 @@ SIM_SCENARIO(deadlock_shrink, "threads of weft end while the monitor counts", sh
 
 /* ---- Wake sources ---------------------------------------------------------------------------- */
 
-static bool           outside_may;
-static int64_t        outside_id;
+static bool           wake_source_may;
+static int64_t        wake_source_id;
 static uint32_t       n_asked;
 
 static bool may_wake(void)
 {
         n_asked++;
-        return outside_may;
+        return wake_source_may;
 }
 
 static struct wake_source source = { .may_wake = may_wake };
 
-/* Plays the kernel: counted as a thread of weft, so that only the wake source tells of it. */
+/* Plays the kernel: counted as a thread of weft, so that only the wake source shows it. */
 static void kernel(void *arg)
 {
         (void)arg;
         foreign_begin();
         sim_work(RESTED_NS + sim_random(STEP_NS));
-        SIM_CHECK(weft_unpark(outside_id) == 0, "there is no goroutine to wake");
+        SIM_CHECK(weft_unpark(wake_source_id) == 0, "there is no goroutine to wake");
         w_lock(&w_sched.lock);
         w_sched.n_helpers--;
-        outside_may = false;
+        wake_source_may = false;
         w_unlock(&w_sched.lock);
 }
 
-static void outside_first(void *arg)
+static void wake_source_first(void *arg)
 {
         struct worker worker;
 
         (void)arg;
-        outside_id = weft_id();
-        outside_may = true;
+        wake_source_id = weft_id();
+        wake_source_may = true;
         n_asked = 0;
         w_deadlock_except(&source);
         w_lock(&w_sched.lock);
@@ -319,15 +319,15 @@ static void outside_first(void *arg)
         SIM_CHECK(n_asked > 0, "the wake source was not asked");
 }
 
-static void outside_main(void)
+static void wake_source_main(void)
 {
-        sched_run_well(NULL, outside_first);
+        sched_run_well(NULL, wake_source_first);
 }
 
-SIM_SCENARIO(deadlock_outside, "a wake source may wake them, and does",
-             outside_main, .max_steps = SCHED_MAX_STEPS)
+SIM_SCENARIO(deadlock_wake_source, "a wake source may wake them, and does", wake_source_main,
+             .max_steps = SCHED_MAX_STEPS)
 
-/* ---- Alarm ----------------------------------------------------------------------------------- */
+/* ---- Report ---------------------------------------------------------------------------------- */
 
 /* Its P may be taken when it enters, and then no P is used any more. */
 static void late_sleeper(void *arg)

@@ -1,15 +1,15 @@
-/* tests/sim/scenario_files.c - PROTOCOL file-slots: places for those who use regular files.
+/* tests/sim/scenario_files.c - PROTOCOL file-slots: slots for the users of regular files.
  *
  * test: seeds=quarter
  *
  * SPDX-License-Identifier: MIT
  */
-#include "lib/turns.h"
+#include "lib/file_slots.h"
 #include "sim/sched_world.h"
 
 #include <errno.h>      /* -Exxx */
 
-enum { N_GS = 6, N_READS = 3, N_PLACES = 2, SIZE = 7 };
+enum { N_GS = 6, N_READS = 3, N_SLOTS = 2, SIZE = 7 };
 
 static void short_while(void)
 {
@@ -25,16 +25,16 @@ static uint64_t n_waits(void)
         return st.parks_io;
 }
 
-/* All places are free again if so many can be had without a wait. */
+/* All slots are free again if so many are available without a wait. */
 static void check_all_free(void)
 {
         uint64_t before = n_waits();
 
-        for (int i = 0; i < N_PLACES; i++)
-                SIM_CHECK(turns_enter() == 0, "enter");
-        SIM_CHECK(n_waits() == before, "a place is lost");
-        for (int i = 0; i < N_PLACES; i++)
-                turns_leave();
+        for (int i = 0; i < N_SLOTS; i++)
+                SIM_CHECK(file_slots_enter() == 0, "enter");
+        SIM_CHECK(n_waits() == before, "a slot is lost");
+        for (int i = 0; i < N_SLOTS; i++)
+                file_slots_leave();
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ static void read_once(int fd)
         ssize_t got = weft_pread(fd, buf, n, at);
 
         if (in_scope && got > 0 && weft_cancelled() < 0)
-                n = (size_t)got;        /* it has struck in the middle */
+                n = (size_t)got;        /* it happened in the middle */
         if (!in_scope || got != -ETIMEDOUT)
                 check_bytes(buf, got, at, n);
         if (in_scope)
@@ -77,7 +77,7 @@ static void read_some(void *arg)
         }
 }
 
-static void places_first(void *arg)
+static void slots_first(void *arg)
 {
         int64_t ids[N_GS];
         int     fd = sim_open_file(SIZE);
@@ -87,39 +87,39 @@ static void places_first(void *arg)
                 ids[i] = sched_go(read_some, &fd);
         for (int i = 0; i < N_GS; i++)
                 sched_join(ids[i]);
-        SIM_CHECK(sim_most_busy() <= N_PLACES, "%u threads are busy with files", sim_most_busy());
+        SIM_CHECK(sim_most_busy() <= N_SLOTS, "%u threads are busy with files", sim_most_busy());
         check_all_free();
         SIM_CHECK(weft_close(fd) == 0, "close");
 }
 
-static const weft_config with_places = { .file_threads = N_PLACES };
+static const weft_config with_slots = { .file_threads = N_SLOTS };
 
-static void places_main(void)
+static void slots_main(void)
 {
-        sched_run_well(&with_places, places_first);
+        sched_run_well(&with_slots, slots_first);
 }
 
-SIM_SCENARIO(files_places, "more read files than there are places, some with a deadline",
-             places_main, .max_steps = SCHED_MAX_STEPS)
+SIM_SCENARIO(files_slots, "more goroutines read files than there are slots, some with a deadline",
+             slots_main, .max_steps = SCHED_MAX_STEPS)
 
 /* ---- In turn --------------------------------------------------------------------------------- */
 
 static struct {
-        uint32_t next;          /* whose turn it is */
+        uint32_t next;          /* which has its turn */
         uint32_t n_in;
 } turns;
 
 static void take_turn(void *arg)
 {
         uint32_t own = (uint32_t)(uintptr_t)arg;
-        int      rc = turns_enter();
+        int      rc = file_slots_enter();
 
         SIM_CHECK(rc == 0, "enter: %d", rc);
         SIM_CHECK(turns.next++ == own, "%u goes before %u", own, turns.next - 1);
         SIM_CHECK(++turns.n_in == 1, "two at once");
         short_while();
         turns.n_in--;
-        turns_leave();
+        file_slots_leave();
 }
 
 static void turns_first(void *arg)
@@ -128,7 +128,7 @@ static void turns_first(void *arg)
 
         (void)arg;
         turns.next = turns.n_in = 0;
-        SIM_CHECK(turns_enter() == 0, "enter");
+        SIM_CHECK(file_slots_enter() == 0, "enter");
         for (uint32_t i = 0; i < N_GS; i++) {
                 uint64_t before = n_waits();
 
@@ -136,7 +136,7 @@ static void turns_first(void *arg)
                 while (n_waits() == before)
                         weft_yield();
         }
-        turns_leave();
+        file_slots_leave();
         for (int i = 0; i < N_GS; i++)
                 sched_join(ids[i]);
 }
@@ -148,14 +148,14 @@ static void turns_main(void)
         sched_run_well(&with_one, turns_first);
 }
 
-SIM_SCENARIO(files_turns, "who waits longest for a place is next", turns_main,
+SIM_SCENARIO(files_turns, "the longest waiter for a slot is next", turns_main,
              .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
 static w_atomic_u32 n_done;
 
-/* Who waits for its turn when the file is closed does not use it any more. */
+/* A goroutine that waits for its turn when the file is closed does not use the file any more. */
 static void read_closed(void *arg)
 {
         unsigned char c;
@@ -172,13 +172,13 @@ static void close_first(void *arg)
 
         (void)arg;
         w_store_rlx(&n_done, 0);                                  /* counter */
-        SIM_CHECK(turns_enter() == 0, "enter");
+        SIM_CHECK(file_slots_enter() == 0, "enter");
         for (int i = 0; i < N_GS; i++)
                 ids[i] = sched_go(read_closed, &fd);
         while (w_load_rlx(&n_done) + n_waits() < N_GS)            /* counter */
                 weft_yield();
         SIM_CHECK(weft_close(fd) == 0, "close");
-        turns_leave();
+        file_slots_leave();
         for (int i = 0; i < N_GS; i++)
                 sched_join(ids[i]);
         SIM_CHECK(sim_most_busy() == 0, "a file that is closed is used");
@@ -192,7 +192,7 @@ static void close_main(void)
 SIM_SCENARIO(files_close, "a file is closed while some wait for their turn", close_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* Nobody can wait for it, and it does not wait itself: so it is for the caller to decide. */
+/* No caller can wait for it, and it does not wait itself: the caller must decide. */
 static void refused(void *arg)
 {
         unsigned char buf[4] = { 0 };
@@ -223,7 +223,7 @@ static void refused_first(void *arg)
 
 static void refused_main(void)
 {
-        weft_config cfg = { .procs = 1 + (int)sim_random(2), .file_threads = N_PLACES };
+        weft_config cfg = { .procs = 1 + (int)sim_random(2), .file_threads = N_SLOTS };
 
         sched_run_well(&cfg, refused_first);
 }
@@ -231,13 +231,13 @@ static void refused_main(void)
 SIM_SCENARIO(files_refused, "files that do not wait, and cannot be waited for", refused_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* Some are in line, and one has a place, when the run ends. */
+/* When the run ends some wait in the queue, and one has a slot. */
 static int left_fd;
 
 static void end_first(void *arg)
 {
         (void)arg;
-        SIM_CHECK(turns_enter() == 0, "enter");
+        SIM_CHECK(file_slots_enter() == 0, "enter");
         for (int i = 0; i < N_GS; i++)
                 (void)sched_go(read_closed, &left_fd);
         short_while();

@@ -1,8 +1,8 @@
-/* tests/sim/scenario_freeze.c - PROTOCOL freeze: all threads stand, and go on.
+/* tests/sim/scenario_freeze.c - PROTOCOL freeze: all threads freeze, and continue.
  *
- * Goroutines compute, block, enter and leave regions, keep their Ps, lock their threads; Ps are
- * taken, threads are held. Goroutines and threads that weft does not know stop the world with all
- * its threads meanwhile, and watch that nobody who stands does a step. Runs end in the midst of it.
+ * Goroutines compute, block, enter and leave regions, call weft_nopreempt_begin, lock their
+ * threads; Ps are taken, threads are preempted. Meanwhile goroutines and foreign threads freeze the
+ * world, and check that no frozen thread makes a step. Runs end during this.
  *
  * test: seeds=quarter
  *
@@ -12,7 +12,7 @@
 #include "sched/run/freeze.h"
 #include "sched/run/world.h"
 #include "sched/switch.h"
-#include "sim/ways_out.h"
+#include "sim/activities.h"
 
 enum { MS = 1000000, N_WORKERS = 4, N_ROUNDS = 4, N_STOPS = 3, SOON_NS = 2 * MS };
 
@@ -24,7 +24,7 @@ static w_atomic_u32 stop_taking;
 static weft_chan   *chan;
 static bool         all_must_be_seen;
 
-/* ---- Those that are stopped ------------------------------------------------------------------ */
+/* ---- The Ms that are frozen ------------------------------------------------------------------ */
 
 static void move_on(int i, int64_t ns)
 {
@@ -96,7 +96,7 @@ static void worker(void *arg)
         }
 }
 
-/* ---- Those that stop them -------------------------------------------------------------------- */
+/* ---- The stoppers ---------------------------------------------------------------------------- */
 
 static int index_of(const struct g *gp)
 {
@@ -106,9 +106,9 @@ static int index_of(const struct g *gp)
         return -1;
 }
 
-static bool is_where_it_was(const struct frozen_m *look)
+static bool is_where_it_was(const struct frozen_m *seen)
 {
-        return w_load_acq(&look->m->where) & W_IN_RUNTIME || look->m->curg == look->g;
+        return w_load_acq(&seen->m->where) & W_IN_RUNTIME || seen->m->curg == seen->g;
 }
 
 static void watch(const struct freeze *f)
@@ -119,23 +119,23 @@ static void watch(const struct freeze *f)
                 before[i] = n_moves[i];
         sim_work(some_ns());
         for (uint32_t k = 0; k < f->n; k++) {
-                const struct frozen_m *look = &f->ms[k];
-                int                i = index_of(look->g);
+                const struct frozen_m *seen = &f->ms[k];
+                int                    i = index_of(seen->g);
 
-                SIM_CHECK(look->how != W_SEEN_NOT_YET, "M%u is not settled", look->m->thread.id);
-                SIM_CHECK(!all_must_be_seen || look->how != W_SEEN_RUNNING, "M%u was not seen",
-                          look->m->thread.id);
-                SIM_CHECK(look->regs.sp != sim_handler_stack, "M%u is shown in its handler",
-                          look->m->thread.id);
-                if (look->how != W_SEEN_FROZEN)
+                SIM_CHECK(seen->how != W_SEEN_NOT_YET, "M%u is not settled", seen->m->thread.id);
+                SIM_CHECK(!all_must_be_seen || seen->how != W_SEEN_RUNNING, "M%u was not seen",
+                          seen->m->thread.id);
+                SIM_CHECK(seen->regs.sp != sim_handler_stack, "M%u is shown in its handler",
+                          seen->m->thread.id);
+                if (seen->how != W_SEEN_FROZEN)
                         continue;
                 n_stood++;
-                SIM_CHECK(look->g && is_where_it_was(look), "M%u runs another goroutine",
-                          look->m->thread.id);
-                SIM_CHECK(w_where_is_user(w_load_acq(&look->m->where)), "M%u stands inside",
-                          look->m->thread.id);
-                SIM_CHECK(i < 0 || n_moves[i] == before[i], "M%u stands, and moves",
-                          look->m->thread.id);
+                SIM_CHECK(seen->g && is_where_it_was(seen), "M%u runs another goroutine",
+                          seen->m->thread.id);
+                SIM_CHECK(w_where_is_user(w_load_acq(&seen->m->where)), "M%u froze in the runtime",
+                          seen->m->thread.id);
+                SIM_CHECK(i < 0 || n_moves[i] == before[i], "M%u is frozen, and moves",
+                          seen->m->thread.id);
         }
 }
 
@@ -238,10 +238,11 @@ static void all_main(void)
         run(WEFT_PREEMPT_ALL);
 }
 
-SIM_SCENARIO(freeze_all, "all threads stand while Ps are taken and threads held", all_main,
+SIM_SCENARIO(freeze_all, "all threads freeze while Ps are taken and Ms are preempted", all_main,
              .max_steps = 4 * SCHED_MAX_STEPS)
 
-/* Threads get no CPU for longer than the stopper waits, and answer when nobody asks any more. */
+/* Threads get no CPU for longer than the stopper waits, and answer when the stopper has given
+ * up. */
 static void starved_main(void)
 {
         all_must_be_seen = false;
@@ -249,16 +250,16 @@ static void starved_main(void)
         run(WEFT_PREEMPT_ALL);
 }
 
-SIM_SCENARIO(freeze_starved, "those that do not answer in time are not waited for", starved_main,
-             .may_leave = true, .max_steps = 4 * SCHED_MAX_STEPS)
+SIM_SCENARIO(freeze_starved, "the stopper does not wait for Ms that do not answer in time",
+             starved_main, .may_leave = true, .max_steps = 4 * SCHED_MAX_STEPS)
 
 static void off_main(void)
 {
         all_must_be_seen = false;
         n_stood = 0;
         run(sim_random(2) ? WEFT_PREEMPT_OFF : WEFT_PREEMPT_BLOCKED);
-        SIM_CHECK(n_stood == 0, "somebody stands without preemption");
+        SIM_CHECK(n_stood == 0, "an M is frozen without preemption");
 }
 
-SIM_SCENARIO(freeze_off, "without preemption nobody stands, and nobody waits", off_main,
+SIM_SCENARIO(freeze_off, "without preemption no M freezes, and no stopper waits", off_main,
              .max_steps = 4 * SCHED_MAX_STEPS)

@@ -1,7 +1,7 @@
 /* tests/sim/scenario_lock.c - PROTOCOL lock (base/lock.c) on the simulated machine.
  *
- * Several threads count in a plain word under one lock. Exclusion: the count is right and nobody
- * meets anybody inside. Progress: everybody comes to an end.
+ * Several threads count in a plain word under one lock. Exclusion: the count is right, and no
+ * thread meets another in the section. Progress: every thread ends.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -94,7 +94,7 @@ static void lock_torn_main(void)
 
 SIM_MUTANT(lock_torn, "load and store in place of a compare-and-swap", lock_torn_main, SIM_USUAL)
 
-/* After its sleep it takes the lock as if nobody else slept. */
+/* After its sleep it takes the lock as if no other thread slept. */
 static void take_forgetful(struct lock *l)
 {
         uint32_t seen = FREE;
@@ -120,11 +120,11 @@ static void lock_forgets_sleepers_main(void)
         play(take_forgetful, release_raw);
 }
 
-SIM_MUTANT(lock_forgets_sleepers, "who was woken does not mark the lock for the next sleeper",
+SIM_MUTANT(lock_forgets_sleepers, "a woken thread does not mark the lock for the next sleeper",
            lock_forgets_sleepers_main, .no_spurious = true)
 
-/* Looks before it lets go: a sleeper that comes between is missed. */
-static void release_looking_first(struct lock *l)
+/* Checks before it releases: a sleeper that comes between is missed. */
+static void release_checking_first(struct lock *l)
 {
         bool slept_on = w_load_rlx(&l->word) == SLEPT_ON;       /* hint? no: it decides */
 
@@ -143,10 +143,10 @@ static void take_raw(struct lock *l)
                 (void)w_os_futex_wait(&l->word, SLEPT_ON, W_FOREVER);
 }
 
-static void lock_looks_first_main(void)
+static void lock_checks_first_main(void)
 {
-        play(take_raw, release_looking_first);
+        play(take_raw, release_checking_first);
 }
 
-SIM_MUTANT(lock_looks_first, "unlock looks for sleepers before it lets go", lock_looks_first_main,
-           .no_spurious = true)
+SIM_MUTANT(lock_checks_first, "unlock checks for sleepers before it releases",
+           lock_checks_first_main, .no_spurious = true)

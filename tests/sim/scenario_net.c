@@ -1,5 +1,5 @@
-/* tests/sim/scenario_net.c - sockets: connections come about, or clear errors do, and nothing is
- * left behind.
+/* tests/sim/scenario_net.c - sockets: each connection is made or ends with a clear error, and
+ * nothing is leaked.
  *
  * test: seeds=quarter
  *
@@ -96,7 +96,7 @@ SIM_SCENARIO(net_echo, "connections are made, used and broken", echo_main,
 
 /* ---- Without descriptors --------------------------------------------------------------------- */
 
-enum { PAUSE_NS = 100000000 };  /* the longest of those who back off */
+enum { PAUSE_NS = 100000000 };  /* the longest pause of a back-off */
 
 static void accept_one(void *arg)
 {
@@ -121,8 +121,8 @@ static void dial_and_keep(void *arg)
         close_well(fd);
 }
 
-/* There is one number too few, until something is closed: that is heard of, long before the end of
- * the pause. */
+/* There is one number too few, until something is closed: a close ends the pause long before its
+ * time. */
 static void scarce_first(void *arg)
 {
         uint32_t port;
@@ -130,7 +130,7 @@ static void scarce_first(void *arg)
 
         (void)arg;
         sim_pipe(spare);
-        sim_fds_at_most(4);             /* the listener, the pipe, and who dials */
+        sim_fds_at_most(4);             /* the listener, the pipe, and the dialers */
         int64_t dialler = sched_go(dial_and_keep, &port), server = sched_go(accept_one, &listener);
 
         SIM_CHECK(weft_sleep(5 * PAUSE_NS + (int64_t)sim_random(PAUSE_NS)) == 0, "sleep");
@@ -153,7 +153,7 @@ static void scarce_main(void)
         sched_run_well(&cfg, scarce_first);
 }
 
-SIM_SCENARIO(net_scarce, "who has no descriptors to accept with goes on as soon as one is closed",
+SIM_SCENARIO(net_scarce, "an accept without descriptors continues as soon as one is closed",
              scarce_main, .max_steps = SCHED_MAX_STEPS)
 
 static w_atomic_u32 n_served;
@@ -168,7 +168,7 @@ static void expect_closed(void *arg)
                 close_well(fd);
 }
 
-/* The listener itself is closed, while somebody backs off beside it or is about to. */
+/* The listener itself is closed, while an accept backs off or is about to. */
 static void scarce_close_first(void *arg)
 {
         char     where[NET_TEXT];
@@ -204,7 +204,7 @@ static void scarce_close_main(void)
         sched_run_well(&cfg, scarce_close_first);
 }
 
-SIM_SCENARIO(net_scarce_close, "a listener is closed while somebody waits for descriptors",
+SIM_SCENARIO(net_scarce_close, "a listener is closed while an accept waits for descriptors",
              scarce_close_main, .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Without room for what was accepted ------------------------------------------------------ */
@@ -225,7 +225,7 @@ static int accept_hurriedly(int listener)
         return fd;
 }
 
-/* Each gets a byte; some are gone by then. */
+/* Each connection gets a byte; some are gone by then. */
 static void greet_all(void *arg)
 {
         int on = *(int *)arg, fd;
@@ -257,7 +257,7 @@ static void dial_and_be_greeted(void *arg)
         close_well(fd);
 }
 
-/* Made by weft, or by others. */
+/* Made by weft, or by other code. */
 static int listen_somehow(uint32_t *port)
 {
         struct w_os_addr any = { .family = W_OS_IP4 };

@@ -11,8 +11,7 @@
 #include <netdb.h>      /* struct addrinfo, EAI_* */
 #include <string.h>
 
-enum { N_ASKERS = 5, N_DIALERS = 3, LONG_NS = 1600000000,
-       QUICK_NS = 800000000 };
+enum { N_CALLERS = 5, N_DIALERS = 3, LONG_NS = 1600000000, QUICK_NS = 800000000 };
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
@@ -33,7 +32,7 @@ static void ask_and_wait(void *arg)
 
         SIM_CHECK(rc == 0, "lookup: %d", rc);
         rc = ask("x");
-        SIM_CHECK(rc == EAI_NONAME, "lookup of nobody: %d", rc);
+        SIM_CHECK(rc == EAI_NONAME, "lookup of an unknown name: %d", rc);
 }
 
 /* arg: the run may end. */
@@ -54,12 +53,12 @@ static void ask_hurriedly(void *arg)
 
 static void lookup_first(void *arg)
 {
-        int64_t ids[N_ASKERS];
+        int64_t ids[N_CALLERS];
 
         (void)arg;
-        for (int i = 0; i < N_ASKERS; i++)
+        for (int i = 0; i < N_CALLERS; i++)
                 ids[i] = sched_go(sim_random(2) ? ask_hurriedly : ask_and_wait, NULL);
-        for (int i = 0; i < N_ASKERS; i++)
+        for (int i = 0; i < N_CALLERS; i++)
                 sched_join(ids[i]);
         net_quiet();
 }
@@ -71,10 +70,10 @@ static void lookup_main(void)
         sched_run_well(&cfg, lookup_first);
 }
 
-SIM_SCENARIO(net_lookup, "names are looked up, by two at a time; some do not wait for it",
+SIM_SCENARIO(net_lookup, "names are looked up, two at a time; some callers do not wait",
              lookup_main, .max_steps = SCHED_MAX_STEPS)
 
-/* Threads ask; the run may end meanwhile, and frees what nobody fetches. */
+/* Threads ask; the run may end meanwhile, and frees results that no caller takes. */
 static void thread_asks(void *arg)
 {
         (void)arg;
@@ -84,14 +83,14 @@ static void thread_asks(void *arg)
         SIM_CHECK(rc == 0 || rc == -ESHUTDOWN, "lookup: %d", rc);
 }
 
-static struct worker asker;
+static struct worker caller;
 
 static void lookup_end_first(void *arg)
 {
         (void)arg;
-        worker_start(&asker, "asker", thread_asks, NULL);
+        worker_start(&caller, "caller", thread_asks, NULL);
         for (int i = 0; i < 2; i++)
-                (void)sched_go(ask_hurriedly, &asker);
+                (void)sched_go(ask_hurriedly, &caller);
         if (sim_random(2))
                 SIM_CHECK(weft_sleep(sim_random(4000000)) == 0, "sleep");
 }
@@ -100,7 +99,7 @@ static void lookup_end_main(void)
 {
         for (int i = 0; i < 2; i++) {
                 sched_run_well(NULL, lookup_end_first);
-                worker_join(&asker);
+                worker_join(&caller);
                 SIM_CHECK(sim_lists_left() == 0, "%u answers were not freed", sim_lists_left());
         }
         sched_run_well(NULL, lookup_first);     /* all is well again */
@@ -109,7 +108,7 @@ static void lookup_end_main(void)
 SIM_SCENARIO(net_lookup_end, "runs end while names are looked up", lookup_end_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* No memory, no thread: those in line are told. */
+/* No memory, no thread: the queued callers get the error. */
 static void ask_in_vain(void *arg)
 {
         (void)arg;
@@ -120,12 +119,12 @@ static void ask_in_vain(void *arg)
 
 static void lookup_refused_first(void *arg)
 {
-        int64_t ids[N_ASKERS];
+        int64_t ids[N_CALLERS];
 
         (void)arg;
-        for (int i = 0; i < N_ASKERS; i++)
+        for (int i = 0; i < N_CALLERS; i++)
                 ids[i] = weft_go(ask_in_vain, NULL);
-        for (int i = 0; i < N_ASKERS; i++)
+        for (int i = 0; i < N_CALLERS; i++)
                 if (ids[i] > 0)
                         sched_join(ids[i]);
 }
@@ -191,7 +190,7 @@ static void accept_all(void *arg)
         SIM_CHECK(fd == -EBADF, "accept: %d", fd);
 }
 
-/* What a name with these addresses comes to, if there is time. 0: a connection. */
+/* The result for a name with these addresses, if there is time. 0: a connection. */
 static int expected_of(const char *name)
 {
         if (strpbrk(name, "gs"))
@@ -271,7 +270,7 @@ static void dial_refused_first(void *arg)
                 snprintf(where, sizeof(where), "%s:%u", i ? "6r-4u-4r" : "4r", port);
                 int fd = weft_dial("tcp", where);
 
-                SIM_CHECK(fd < 0, "dial nobody: %d", fd);
+                SIM_CHECK(fd < 0, "dial of an unknown name: %d", fd);
         }
 }
 

@@ -1,8 +1,8 @@
 /* tests/sim/scenario_note.c - PROTOCOL note (base/note.c) on the simulated machine.
  *
  * Two threads hand a plain word back and forth, each wake answered by the other. Some sleeps have
- * deadlines and are repeated. A wake that is lost ends in a deadlock, one that comes from nowhere
- * shows in the word.
+ * deadlines and are repeated. A wake that is lost ends in a deadlock, a wake without a cause shows
+ * in the word.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,7 +23,7 @@ struct table {
 
 static struct table table;
 
-/* The real thing, now and then in instalments. */
+/* The real sleep, now and then in several parts. */
 static void sleep_real(struct note *n)
 {
         if (sim_random(2)) {
@@ -104,12 +104,12 @@ static void sleep_once(struct note *n)
                 (void)w_os_futex_wait(&n->word, 0, W_FOREVER);
 }
 
-static void note_no_second_look_main(void)
+static void note_no_second_check_main(void)
 {
         play(w_note_wake, sleep_once);
 }
 
-SIM_MUTANT(note_no_second_look, "a spurious return counts as a wake", note_no_second_look_main,
+SIM_MUTANT(note_no_second_check, "a spurious return counts as a wake", note_no_second_check_main,
            SIM_USUAL)
 
 static void wake_buffered(struct note *n)
@@ -122,10 +122,10 @@ static void note_no_wake_main(void)
         play(wake_buffered, w_note_sleep);
 }
 
-SIM_MUTANT(note_no_wake, "the word is set and nobody is woken", note_no_wake_main,
+SIM_MUTANT(note_no_wake, "the word is set and the sleeper is not woken", note_no_wake_main,
            .no_spurious = true)
 
-/* Says "timed out" without a last look: the wake that came with the deadline is lost. */
+/* Returns "timed out" without a last check: the wake that came with the deadline is lost. */
 static void sleep_deaf(struct note *n)
 {
         while (w_load_acq(&n->word) == 0)       /* [NT1] */

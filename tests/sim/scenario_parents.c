@@ -1,4 +1,5 @@
-/* tests/sim/scenario_parents.c - PROTOCOL parents: each one comes out once, whoever takes it.
+/* tests/sim/scenario_parents.c - PROTOCOL parents: each parent comes out once, for the owner or a
+ * thief.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -68,7 +69,7 @@ static void parents_main(void)
                 worker_join(&thieves[i]);
         for (int i = 0; i < N_ITEMS; i++)
                 SIM_CHECK(n_taken[i] == 1, "item %d came out %u times", i, n_taken[i]);
-        SIM_CHECK(w_parents_is_empty(&ps), "somebody is left");
+        SIM_CHECK(w_parents_is_empty(&ps), "a parent is left");
 }
 
 SIM_SCENARIO(parents, "an owner pushes and pops, thieves take the oldest", parents_main,

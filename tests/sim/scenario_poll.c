@@ -1,5 +1,5 @@
-/* tests/sim/scenario_poll.c - PROTOCOL poll and PROTOCOL netpoll: news of descriptors is neither
- * lost nor given to the wrong one.
+/* tests/sim/scenario_poll.c - PROTOCOL poll and PROTOCOL netpoll: an event on a descriptor is
+ * neither lost nor given to a wrong waiter.
  *
  * test: seeds=quarter
  *
@@ -9,7 +9,7 @@
 
 #include <errno.h>      /* -Exxx */
 
-/* ---- What weft's own pipes do as well -------------------------------------------------------- */
+/* ---- What edge-triggered pipes do as well ---------------------------------------------------- */
 
 static void lines_main(void)
 {
@@ -51,7 +51,7 @@ static void next_main(void)
 SIM_SCENARIO(poll_next, "an event comes as the first waiter gives up", next_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* ---- The thread in the poller is wanted ------------------------------------------------------ */
+/* ---- The thread in the poller is needed ------------------------------------------------------ */
 
 static void nap(void *arg)
 {
@@ -90,7 +90,7 @@ static void wanted_main(void)
                 sched_run_well(&cfg, wanted_first);
                 return;
         }
-        cfg.max_threads = cfg.procs + 1;        /* m0 has to help, and may be late */
+        cfg.max_threads = cfg.procs + 1;        /* m0 must help, and may be late */
         sched_work_may_wait = true;
         int rc = sched_run(&cfg, wanted_first);
 
@@ -121,7 +121,7 @@ static void read_and_compute(void *arg)
         close_well(l->fds[0]);
 }
 
-/* It may have kept the time until its byte came. Two others sleep meanwhile. */
+/* It may have been the timekeeper until its byte came. Two others sleep meanwhile. */
 static void compute_beside(void (*sleeps)(void *), uint32_t n_bytes)
 {
         struct line   l = { .n = n_bytes };
@@ -196,7 +196,7 @@ static void first_first(void *arg)
         worker_join(&writer);
 }
 
-/* The P that m0 leaves is the only one. */
+/* The P that m0 releases is the only P. */
 static void first_main(void)
 {
         weft_config cfg = { .procs = 1 };
@@ -217,8 +217,8 @@ static void read_and_unpark(void *arg)
         SIM_CHECK(weft_unpark(sleeper) == 0, "unpark");
 }
 
-/* All of weft sleeps when the first wait of all begins, and has to see to it. */
-static void outside_first(void *arg)
+/* All threads of weft sleep when the first wait of all begins, and one must wake for it. */
+static void threads_first(void *arg)
 {
         struct line   l = { .n = 1 + sim_random(3) };
         struct worker reader, writer;
@@ -233,14 +233,14 @@ static void outside_first(void *arg)
         worker_join(&writer);
 }
 
-static void outside_main(void)
+static void threads_main(void)
 {
         weft_config cfg = { .procs = 1 + (int)sim_random(2) };
 
-        sched_run_well(&cfg, outside_first);
+        sched_run_well(&cfg, threads_first);
 }
 
-SIM_SCENARIO(poll_outside, "only threads wait for descriptors", outside_main,
+SIM_SCENARIO(poll_threads, "only threads wait for descriptors", threads_main,
              .max_steps = SCHED_MAX_STEPS)
 
 /* ---- The end --------------------------------------------------------------------------------- */

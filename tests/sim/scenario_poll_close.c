@@ -1,4 +1,4 @@
-/* tests/sim/scenario_poll_close.c - PROTOCOL poll: numbers that lead to one file after another.
+/* tests/sim/scenario_poll_close.c - PROTOCOL poll: numbers that refer to one file after another.
  *
  * test: seeds=quarter
  *
@@ -8,7 +8,7 @@
 
 #include <errno.h>      /* -Exxx */
 
-/* ---- What weft's own pipes do as well -------------------------------------------------------- */
+/* ---- What edge-triggered pipes do as well ---------------------------------------------------- */
 
 static void close_main(void)
 {
@@ -120,7 +120,7 @@ static uint64_t n_waits(void)
         return st.parks_io;
 }
 
-/* Woken once, by the news that is its own. */
+/* Woken once, by its own event. */
 static void read_tag(int fd, unsigned char tag)
 {
         unsigned char c = 0;
@@ -137,23 +137,23 @@ static void read_tag(int fd, unsigned char tag)
 static void reuse_round(unsigned char tag)
 {
         struct tagged old, now = { .tag = tag };
-        int         kept = -1;
+        int           copy = -1;
 
         sim_pipe(old.fds);
         try_to_read(old.fds[0]);
         if (sim_random(2))
-                kept = sim_dup(old.fds[0]);
+                copy = sim_dup(old.fds[0]);
         (void)w_os_fd_close(old.fds[0]);
         sim_pipe(now.fds);
         int64_t id = sched_go(write_late, &now);
 
-        if (kept >= 0)
+        if (copy >= 0)
                 write_tag(old.fds[1], 0);
         read_tag(now.fds[0], tag);
         sched_join(id);
         (void)w_os_fd_close(old.fds[1]);
-        if (kept >= 0)
-                (void)w_os_fd_close(kept);
+        if (copy >= 0)
+                (void)w_os_fd_close(copy);
         (void)w_os_fd_close(now.fds[0]);
         (void)w_os_fd_close(now.fds[1]);
 }
@@ -166,7 +166,7 @@ static void reuse_main(void)
 SIM_SCENARIO(poll_reuse, "other code closes a number and opens it again", reuse_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* A waiter for a file that other code has closed is told when another goroutine waits for the new
+/* A waiter for a file that other code has closed is woken when another goroutine waits for the new
  * file. */
 static void gone_first(void *arg)
 {

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "lib/in_line.h"
+#include "lib/fd_waiters.h"
 #include "sim/pipe_world.h"
 
 enum { N_READERS = 4 };
@@ -32,9 +32,9 @@ static void nap(void)
         SIM_CHECK(weft_sleep(sim_random(SHORT_NS / 4)) == 0, "sleep");
 }
 
-static void await_in_line(uint32_t n)
+static void await_waiters(uint32_t n)
 {
-        while (in_line_count(world.fds[0], W_DIR_IN) != n)
+        while (fd_waiters_count(world.fds[0], W_DIR_IN) != n)
                 nap();
 }
 
@@ -60,7 +60,7 @@ static void serve_in_order(bool steals)
         w_store_rlx(&world.n_served, 0);
         for (uint32_t i = 0; i < N_READERS; i++) {
                 ids[i] = sched_go(read_one, NULL);
-                await_in_line(i + 1);
+                await_waiters(i + 1);
         }
         for (uint32_t i = 0; i < N_READERS; i++) {
                 if (steals)
@@ -71,7 +71,7 @@ static void serve_in_order(bool steals)
                         nap();
                 SIM_CHECK(world.served[i] == ids[i], "%ld is served before %ld",
                           (long)world.served[i], (long)ids[i]);
-                await_in_line(N_READERS - 1 - i);
+                await_waiters(N_READERS - 1 - i);
         }
         for (uint32_t i = 0; i < N_READERS; i++)
                 sched_join(ids[i]);
@@ -96,20 +96,20 @@ static void order_main(void)
 SIM_SCENARIO(poll_order, "readers of one pipe are served in order, whatever is taken from them",
              order_main, .max_steps = SCHED_MAX_STEPS)
 
-static void own_order_first(void *arg)
+static void edge_order_first(void *arg)
 {
         (void)arg;
-        own_pipe(world.fds);
+        edge_pipe(world.fds);
         serve_in_order(false);
 }
 
-static void own_order_main(void)
+static void edge_order_main(void)
 {
         weft_config cfg = { .procs = 1 + (int)sim_random(3) };
 
-        sched_run_well(&cfg, own_order_first);
+        sched_run_well(&cfg, edge_order_first);
 }
 
 /* An event that is reported twice for one byte wakes two readers; the Ps decide which is first. */
-SIM_SCENARIO(poll_own_order, "readers of weft's own pipe are served in order", own_order_main,
-             .no_spurious = true, .max_steps = SCHED_MAX_STEPS)
+SIM_SCENARIO(poll_edge_order, "readers of an edge-triggered pipe are served in order",
+             edge_order_main, .no_spurious = true, .max_steps = SCHED_MAX_STEPS)

@@ -1,6 +1,6 @@
 /* tests/sim/scenario_poll_select.c - PROTOCOL select on descriptors: against events, closes,
- * channels, deadlines, and other readers. All on pipes that other code has made, and on weft's own
- * pipes, of which the poller is told once.
+ * channels, deadlines, and other readers. All on pipes that other code has made, and on
+ * edge-triggered pipes.
  *
  * test: seeds=quarter
  *
@@ -21,7 +21,7 @@ static void run_with(pipe_maker *make, void (*first)(void *))
         sched_run_well(NULL, first);
 }
 
-/* ---- News ------------------------------------------------------------------------------------ */
+/* ---- Events ---------------------------------------------------------------------------------- */
 
 static struct {
         int          fds[N_PIPES][2];
@@ -68,7 +68,7 @@ static bool read_one(int fd)
         return got != 0;
 }
 
-/* False: that one is over. */
+/* False: that goroutine is done. */
 static bool handle(weft_case *cs, int i)
 {
         int rc = cs[i].result;
@@ -142,12 +142,12 @@ static void news_main(void)
 SIM_SCENARIO(poll_select, "selects on pipes and a channel, some with a deadline", news_main,
              .max_steps = 2 * SCHED_MAX_STEPS)
 
-static void own_news_main(void)
+static void edge_news_main(void)
 {
-        run_with(own_pipe, news_first);
+        run_with(edge_pipe, news_first);
 }
 
-SIM_SCENARIO(poll_own_select, "selects on weft's own pipes and a channel", own_news_main,
+SIM_SCENARIO(poll_edge_select, "selects on edge-triggered pipes and a channel", edge_news_main,
              .max_steps = 2 * SCHED_MAX_STEPS)
 
 /* ---- Closes ---------------------------------------------------------------------------------- */
@@ -170,8 +170,8 @@ static void select_once(void *arg)
 }
 
 /* Old and new have the same number; an event happens on the new one at once. Or never, if the
- * selectors may have been told of a byte that another reader has taken: they must not
- * wait for it. */
+ * selectors may have been woken for a byte that another reader has taken: they must not wait for
+ * it. */
 static void close_round(struct selector *selectors)
 {
         int           fds[2], now[2];
@@ -226,13 +226,13 @@ static void close_main(void)
 SIM_SCENARIO(poll_select_close, "weft_close while others select, and the number is used again",
              close_main, .max_steps = SCHED_MAX_STEPS)
 
-static void own_close_main(void)
+static void edge_close_main(void)
 {
-        run_with(own_pipe, close_first);
+        run_with(edge_pipe, close_first);
 }
 
-SIM_SCENARIO(poll_own_select_close, "weft_close of weft's own pipes while others select",
-             own_close_main, .max_steps = SCHED_MAX_STEPS)
+SIM_SCENARIO(poll_edge_select_close, "weft_close of edge-triggered pipes while others select",
+             edge_close_main, .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
@@ -247,7 +247,7 @@ static void refused_first(void *arg)
 
         do
                 i = weft_select(cs, 2);
-        while (i != 1);         /* it says why the descriptor cannot be waited for */
+        while (i != 1);         /* the reason why the descriptor cannot be waited for */
         while (weft_write(fds[1], &c, 1) != 1)
                 weft_yield();
         do
@@ -273,10 +273,10 @@ static void refused_main(void)
 SIM_SCENARIO(poll_select_refused, "a select on descriptors that cannot be waited for", refused_main,
              .calls_fail = true, .max_steps = SCHED_MAX_STEPS)
 
-static void own_refused_main(void)
+static void edge_refused_main(void)
 {
-        run_refused(own_pipe_if_possible);
+        run_refused(edge_pipe_if_possible);
 }
 
-SIM_SCENARIO(poll_own_select_refused, "a select on pipes that may be weft's own", own_refused_main,
-             .calls_fail = true, .max_steps = SCHED_MAX_STEPS)
+SIM_SCENARIO(poll_edge_select_refused, "a select on pipes that may be edge-triggered",
+             edge_refused_main, .calls_fail = true, .max_steps = SCHED_MAX_STEPS)

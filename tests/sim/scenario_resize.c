@@ -1,8 +1,8 @@
-/* tests/sim/scenario_resize.c - PROTOCOL resize: Ps come and go in the midst of it all.
+/* tests/sim/scenario_resize.c - PROTOCOL resize: Ps come and go during everything else.
  *
- * Goroutines yield, park, spawn, sleep, use timers, go out into regions and compute, and have their
- * Ps taken meanwhile; others and a thread that weft does not know change the number of Ps or stop
- * the world to check everything. Every goroutine has ended, every sleeper woke, every timer fired
+ * Goroutines yield, park, spawn, sleep, use timers, enter regions and compute, and have their Ps
+ * taken meanwhile. Other goroutines and a foreign thread change the number of Ps or stop the world
+ * to check everything. At the end every goroutine has ended, every sleeper woke, every timer fired
  * or was stopped, and the counts agree.
  *
  * test: seeds=quarter
@@ -79,7 +79,7 @@ static void fire(void *arg)
         n_fired++;
 }
 
-/* Set on one P, put off and stopped on others. */
+/* Set on one P, postponed and stopped on others. */
 static void use_timer(void)
 {
         weft_timer *t = weft_timer_new((int64_t)sim_random(4000), fire, NULL);
@@ -115,7 +115,7 @@ static void sleep_some(void)
                   (long)(ns - (sim_now() - begin)));
 }
 
-/* Seldom for so long that others must have had what it queued before. */
+/* Seldom for so long that other Ms must have taken what it queued before. */
 static void compute(void)
 {
         if (sim_random(16) == 0) {
@@ -240,7 +240,7 @@ static void outlive(void *arg)
         }
 }
 
-/* Twice: what the first run leaves behind would meet the second. */
+/* Twice: the second run would find what the first run leaves. */
 static void ending_main(void)
 {
         struct worker thread;
@@ -260,7 +260,7 @@ SIM_SCENARIO(resize_end, "goroutine 1 returns while others change the number of 
 static weft_chan *chan, *never;
 static uint32_t   n_waiters;
 
-/* A goroutine whose P is taken here arms its timer in any heap, also in a heap that is about to go.
+/* A goroutine that loses its P here arms its timer in any heap, also in a heap that is about to go.
  * A goroutine that gets its element in time removes the timer, wherever it is by then. */
 static void wait_with_deadline(void *arg)
 {
@@ -283,7 +283,7 @@ static void wait_with_deadline(void *arg)
         n_waiters--;
 }
 
-/* A thread that weft does not know. */
+/* A foreign thread. */
 static void use_timers(void *arg)
 {
         (void)arg;
@@ -334,7 +334,7 @@ static void deadlines_main(void)
         sched_run_well(NULL, deadlines_first);
 }
 
-SIM_SCENARIO(resize_timers, "heaps are closed while those without a P arm timers in them",
+SIM_SCENARIO(resize_timers, "heaps are closed while Ms without a P arm timers in them",
              deadlines_main, .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Memory and threads are refused ---------------------------------------------------------- */
@@ -361,7 +361,7 @@ static void scarce_first(void *arg)
 
 static void scarce_main(void)
 {
-        weft_config cfg = { .stack_size = 128 << 10 };  /* one P's worth in a mapping */
+        weft_config cfg = { .stack_size = 128 << 10 };  /* the memory of one P in a mapping */
 
         refusals = true;
         sched_work_may_wait = true;

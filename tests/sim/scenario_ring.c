@@ -74,7 +74,7 @@ static uint32_t rob(struct runq *own, struct taker *taker)
         return n;
 }
 
-/* The owner is done and the ring looked empty after that: nothing can come any more. */
+/* The owner is done and the ring was empty after that: nothing can come any more. */
 static void steal(void *arg)
 {
         struct taker taker = { 0 };
@@ -91,7 +91,7 @@ static void steal(void *arg)
 
 /* ---- Owner ---------------------------------------------------------------------------------- */
 
-/* The oldest half comes in order; the new one behind it overtakes what stays in the ring. */
+/* The oldest half comes in order; the new one after it overtakes what stays in the ring. */
 static void spill(struct taker *taker, struct g *gp)
 {
         struct g *out[W_RUNQ_SPILL];
@@ -230,7 +230,7 @@ static void ring_no_claim_main(void)
 SIM_MUTANT(ring_no_claim, "head is stored, not compared and swapped", ring_no_claim_main,
            SIM_USUAL)
 
-/* Only the weak machine shows this one. */
+/* Only the weak machine shows this bug. */
 static struct g *push_relaxed(struct runq *q, struct g *gp)
 {
         uint32_t h = w_load_acq(&q->head);                      /* [RQ2] */
@@ -251,7 +251,7 @@ static void ring_relaxed_tail_main(void)
 SIM_MUTANT(ring_relaxed_tail, "the tail is published without release", ring_relaxed_tail_main,
            SIM_USUAL)
 
-/* A thief that puts one back breaks the rule of the single producer. */
+/* A thief that puts an item back breaks the rule of the single producer. */
 static uint32_t grab_and_put_back(struct runq *victim, struct g **out)
 {
         uint32_t n = w_runq_grab(victim, out, W_GRAB_RING);

@@ -3,7 +3,7 @@
  *
  * A tree of goroutines in which children run first, deeper than there is room for parents, while
  * others yield and wake each other. Some compute for longer than work may wait (I10, checked at
- * each step): a parent that stands where no thief looks is seen to wait.
+ * each step): a parent that no thief can find is seen to wait.
  *
  * test: seeds=quarter
  *
@@ -42,7 +42,7 @@ static void branch(void *arg)
 
         if (sim_random(4) == 0)
                 weft_yield();
-        if (sim_random(8) == 0)         /* its own parent waits below, no other in front */
+        if (sim_random(8) == 0)         /* its parent waits below, with no goroutine before it */
                 sim_work(LONG_NS);
         int64_t second = sim_random(2) ? go_first(branch, &right) : 0;
 

@@ -68,7 +68,7 @@ static void nothing(void *arg)
         (void)arg;
 }
 
-/* Its children live and end elsewhere, maybe all of it during a count. */
+/* Its children live and end elsewhere, maybe entirely during a count. */
 static void parent(void *arg)
 {
         (void)arg;

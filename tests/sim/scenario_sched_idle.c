@@ -1,8 +1,9 @@
 /* tests/sim/scenario_sched_idle.c - PROTOCOL idle: work never waits while a P is idle.
  *
- * Goroutines submit work at moments that lie as close as the seed puts them to others' running out
- * of it, and then compute for longer than work may wait (I10, checked at each step). Whatever is
- * overlooked at such a moment therefore stays overlooked until the check sees it.
+ * Goroutines submit work at moments that the seed puts as close as possible to the moment when
+ * other Ps run out of work. Then they compute for longer than work may wait (I10, checked at each
+ * step). Work that is overlooked at such a moment therefore stays overlooked until the check sees
+ * it.
  *
  * test: seeds=quarter
  *
@@ -86,7 +87,7 @@ static void idle_main(void)
 SIM_SCENARIO(sched_idle, "work is submitted while others run out of it; none waits", idle_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* ---- The same from threads that weft does not know ------------------------------------------- */
+/* ---- The same from foreign threads ----------------------------------------------------------- */
 
 enum { N_FOREIGN = 2, N_SLEEPERS = 3 };
 
@@ -148,17 +149,17 @@ static void foreign_main(void)
         sched_run_well(NULL, foreign_first);
 }
 
-SIM_SCENARIO(sched_foreign, "threads that weft does not know wake and spawn goroutines",
-             foreign_main, .max_steps = SCHED_MAX_STEPS)
+SIM_SCENARIO(sched_foreign, "foreign threads wake and spawn goroutines", foreign_main,
+             .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Work and no idle P, just when a P becomes idle ------------------------------------------ */
 
 enum { N_LEAVES = 6 };
 
-static int64_t leaver_id, pair_ids[2];
+static int64_t releaser_id, pair_ids[2];
 
-/* Runs out of work at about the time when others look for it and find the pair. */
-static void leaver(void *arg)
+/* Runs out of work at about the time when spinners search for work and find the pair. */
+static void releaser(void *arg)
 {
         (void)arg;
         for (int i = 0; i < N_LEAVES; i++) {
@@ -183,7 +184,7 @@ static void wake_in_turn(void *arg)
         (void)arg;
         foreign_begin();
         for (int i = 0; i < N_LEAVES; i++) {
-                (void)weft_unpark(leaver_id);
+                (void)weft_unpark(releaser_id);
                 sim_work(sim_random(1u << (3 + sim_random(8))));
                 (void)weft_unpark(pair_ids[0]);
                 (void)weft_unpark(pair_ids[1]);
@@ -199,7 +200,7 @@ static void leave_first(void *arg)
         (void)arg;
         first_id = weft_id();
         w_store_rlx(&n_alive, 4);
-        leaver_id = weft_go(leaver, NULL);
+        releaser_id = weft_go(releaser, NULL);
         for (int i = 0; i < 2; i++)
                 pair_ids[i] = weft_go(one_of_pair, NULL);
         worker_start(&thread, "foreign", wake_in_turn, NULL);
@@ -208,7 +209,7 @@ static void leave_first(void *arg)
         worker_join(&thread);
 }
 
-/* With two Ps one looker is enough to keep the other from looking. */
+/* With two Ps one spinner is enough to keep the other M from spinning. */
 static void leave_main(void)
 {
         weft_config cfg = { .procs = 2 };

@@ -24,7 +24,7 @@ static struct {
         int64_t      joined;
         int64_t      at;
         bool         scarce;            /* calls of the system fail: fewer may have started */
-        w_atomic_u32 n_waiting;         /* said so, and are about to sleep */
+        w_atomic_u32 n_waiting;         /* have counted themselves, and are about to sleep */
         w_atomic_u32 brought_about;
 } many;
 
@@ -168,7 +168,7 @@ static void start_waiters(int64_t ids[], uint32_t n)
 }
 
 /* The opener is in the scope too: until it is closed nothing else can be waited for. It must not be
- * before it was cancelled, with children or without. */
+ * closed before it was cancelled, with children or without. */
 static void close_scope(void)
 {
         for (; !w_load_rlx(&many.brought_about); sim_work(LONG_NS / 16))

@@ -2,8 +2,8 @@
  * scheduler.
  *
  * Two rings of goroutines hand a baton round by unpark; others wait for tokens from several givers,
- * who may come before the park, with it or after it. A wake that is lost ends in a standstill, one
- * that comes from nowhere finds the baton elsewhere.
+ * which may come before the park, with it or after it. A wake that is lost ends in a deadlock, a
+ * wake without a cause finds the baton elsewhere.
  *
  * test: seeds=quarter
  *
@@ -79,7 +79,7 @@ static void giver(void *arg)
         w_add_rlx(&n_done, 1);
 }
 
-/* A token that comes while it does not park is kept: it never parks in vain. */
+/* A token that comes while it does not park stays: it never parks in vain. */
 static void taker(void *arg)
 {
         (void)arg;

@@ -125,9 +125,9 @@ static void spawn_main(void)
 SIM_SCENARIO(sched_spawn, "a tree of goroutines, joined twice, and more than a ring holds",
              spawn_main, .max_steps = SCHED_MAX_STEPS)
 
-/* ---- Ids that end while they are looked for -------------------------------------------------- */
+/* ---- Ids that end while they are looked up --------------------------------------------------- */
 
-enum { N_SHORT = 24, N_LOOKERS = 3 };
+enum { N_SHORT = 24, N_OBSERVERS = 3 };
 
 static int64_t short_ids[N_SHORT];
 static w_atomic_u32 n_short;
@@ -140,7 +140,7 @@ static void short_life(void *arg)
 }
 
 /* Unparks and joins what may end at this moment, or has, its page with it. */
-static void looker(void *arg)
+static void observer(void *arg)
 {
         (void)arg;
         for (uint32_t i = 0; i < N_SHORT; i++) {
@@ -156,18 +156,18 @@ static void looker(void *arg)
 
 static void ids_first(void *arg)
 {
-        int64_t lookers[N_LOOKERS];
+        int64_t observers[N_OBSERVERS];
 
         (void)arg;
         w_store_rlx(&n_short, 0);
-        for (uint32_t i = 0; i < N_LOOKERS; i++)
-                lookers[i] = sched_go(looker, NULL);
+        for (uint32_t i = 0; i < N_OBSERVERS; i++)
+                observers[i] = sched_go(observer, NULL);
         for (uint32_t i = 0; i < N_SHORT; i++) {
                 short_ids[i] = sched_go(short_life, NULL);
                 w_store_rel(&n_short, i + 1);           /* scenario's own */
         }
-        for (uint32_t i = 0; i < N_LOOKERS; i++)
-                sched_join(lookers[i]);
+        for (uint32_t i = 0; i < N_OBSERVERS; i++)
+                sched_join(observers[i]);
 }
 
 static void ids_main(void)
@@ -175,5 +175,5 @@ static void ids_main(void)
         sched_run_well(NULL, ids_first);
 }
 
-SIM_SCENARIO(sched_ids, "ids are looked for while their goroutines and pages go", ids_main,
+SIM_SCENARIO(sched_ids, "ids are looked up while their goroutines and pages go", ids_main,
              .max_steps = SCHED_MAX_STEPS)

@@ -1,9 +1,9 @@
-/* tests/sim/scenario_sched_stop.c - PROTOCOL world: the world stops and starts in the midst of it
- * all.
+/* tests/sim/scenario_sched_stop.c - PROTOCOL world: the world stops and starts during everything
+ * else.
  *
- * Several goroutines call weft_check, which stops the world and looks at every goroutine, thread
- * and P, while others yield, park, spawn, join and compute, threads that weft does not know unpark,
- * and thieves, sleepers and Ps in transit are wherever the seed has put them.
+ * Several goroutines call weft_check, which stops the world and checks every goroutine, thread and
+ * P. Others yield, park, spawn, join and compute, foreign threads unpark, and thieves, sleepers and
+ * Ps in transit are wherever the seed has put them.
  *
  * test: seeds=quarter
  *
@@ -36,7 +36,7 @@ static void spawn_and_join(void)
                 sched_join(id);
 }
 
-/* All that a goroutine can do. Tokens come from others and from itself. */
+/* Everything that a goroutine can do. Tokens come from others and from itself. */
 static void busy(void *arg)
 {
         (void)arg;
@@ -158,7 +158,7 @@ static void ending_first(void *arg)
                 weft_yield();
 }
 
-/* Twice: what the first run leaves behind would meet the second. */
+/* Twice: the second run would find what the first run leaves. */
 static void ending_main(void)
 {
         sched_run_well(NULL, ending_first);
@@ -197,7 +197,7 @@ static void storm_main(void)
 SIM_SCENARIO(sched_stop_storm, "stop after stop of the world keeps no goroutine from running",
              storm_main, .max_steps = 8 * SCHED_MAX_STEPS)
 
-/* ---- Threads that weft does not know go on after the end ------------------------------------- */
+/* ---- Foreign threads continue after the end -------------------------------------------------- */
 
 static void brief_park(void *arg)
 {
@@ -245,5 +245,5 @@ static void outlived_main(void)
         worker_join(&thread);
 }
 
-SIM_SCENARIO(sched_outlived, "a thread that weft does not know calls before, during and after runs",
-             outlived_main, .max_steps = SCHED_MAX_STEPS)
+SIM_SCENARIO(sched_outlived, "a foreign thread calls before, during and after runs", outlived_main,
+             .max_steps = SCHED_MAX_STEPS)

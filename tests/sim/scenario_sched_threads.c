@@ -1,8 +1,8 @@
 /* tests/sim/scenario_sched_threads.c - PROTOCOL threads: started, failing to start, unused, ended.
  *
- * Bursts of work with pauses between them, after which idle threads end; stops of the world
- * that need a thread for each P at once, and in some seeds a system without threads or memory to
- * spare. A run that cannot start reports that; a run that has started comes to its end.
+ * Bursts of work with pauses between them, after which idle threads end; stops of the world that
+ * need a thread for each P at once, and in some seeds a system with few threads or little memory. A
+ * run that cannot start reports that; a run that has started comes to its end.
  *
  * test: seeds=quarter
  *
@@ -18,7 +18,7 @@ enum { BURSTS = 8, N_MAX = 4, IDLE_MS = 1 };
 
 static uint32_t n_done;                 /* plain: simulated threads run one at a time */
 
-/* Leaves an errno behind that its successor must not find. */
+/* Leaves an errno that its successor must not find. */
 static void job(void *arg)
 {
         (void)arg;
@@ -63,7 +63,7 @@ static void pause_between(void)
                 sim_work(1000 * sim_random(4000));
 }
 
-/* Threads beyond those that are kept, so that some have to end. */
+/* More threads than may stay, so that some must end. */
 static void add_threads(void)
 {
         W_ENTER();

@@ -1,9 +1,9 @@
 /* tests/sim/scenario_scope.c - PROTOCOL scope-tree with the whole scheduler.
  *
- * Members sleep in a scope and in scopes within it while tokens, a deadline and cancellers, inside
- * and outside, goroutines and threads, try to end their waits. Whoever sleeps on after the strike
- * ends in a standstill, whoever is woken twice is found out by its state, and the memory of a
- * closed scope is written over at once and must stay as it is.
+ * Members sleep in a scope and in scopes within it. Tokens, a deadline and cancellers, inside and
+ * outside, goroutines and threads, try to end their waits. A member that sleeps on after the
+ * cancellation ends in a deadlock. A member that is woken twice is found by its state. The memory
+ * of a closed scope is written over at once and must stay as it is.
  *
  * test: seeds=quarter
  *
@@ -27,13 +27,14 @@ static struct {
         uint32_t      n_ended;          /* plain: simulated threads run one at a time */
 } world;
 
-static void check_struck(int rc)
+static void check_done(int rc)
 {
         SIM_CHECK(rc == -ECANCELED || rc == -ETIMEDOUT, "a wait ended with %d", rc);
-        SIM_CHECK(weft_cancelled() == rc, "struck by %d, later by %d", rc, weft_cancelled());
+        SIM_CHECK(weft_cancelled() == rc, "ended by %d, later by %d", rc, weft_cancelled());
 }
 
-/* What other calls leave where a frame was: words that look like a sleeper's to a late giver. */
+/* What other calls leave where a frame was: to a late giver these words look like those of a
+ * sleeper. */
 static W_NOINLINE void overwrite_frames_below(void)
 {
         volatile uint32_t words[512];
@@ -53,10 +54,10 @@ static void park_on(struct member *me)
         while ((rc = weft_park()) == 0)
                 n_taken++;
         overwrite_frames_below();
-        check_struck(rc);
+        check_done(rc);
         SIM_CHECK(n_taken <= 1, "%u tokens out of one", n_taken);
         weft_shield_begin();
-        while (!me->given)              /* the token is there or on its way: kept by the refusal */
+        while (!me->given)              /* the token is there or on its way: it stays */
                 weft_yield();
         if (n_taken == 0)
                 SIM_CHECK(weft_park() == 0, "a park behind a shield was refused");
@@ -74,9 +75,9 @@ static int be_member(void *arg)
         park_on(me);
         if (me->nests) {
                 SIM_CHECK(weft_scope_close(&own) == 0, "an inner scope failed");
-                ruin(&own);
+                poison(&own);
                 weft_yield();
-                check_ruined(&own);
+                check_poisoned(&own);
         }
         world.n_ended++;
         return 0;
@@ -106,7 +107,7 @@ static void start_members(void)
         }
 }
 
-/* ---- Who strikes ----------------------------------------------------------------------------- */
+/* ---- The cancellers -------------------------------------------------------------------------- */
 
 static void cancel(void *arg)
 {
@@ -136,8 +137,8 @@ static void cancel_foreign(void *arg)
 
 enum how { OUTSIDE, INSIDE, FOREIGN, ERROR, DEADLINE, N_HOWS };
 
-/* The scope stays open until a canceller outside has struck: nobody else does. */
-static int strike_and_close(enum how how)
+/* The scope stays open until a canceller outside has cancelled it: no other party does. */
+static int cancel_and_close(enum how how)
 {
         struct worker thread;
         int64_t       id = 0;
@@ -160,13 +161,13 @@ static int strike_and_close(enum how how)
         }
         int rc = weft_scope_close(&world.scope);
 
-        ruin(&world.scope);
+        poison(&world.scope);
         weft_yield();
         if (id)
                 sched_join(id);
         if (how == FOREIGN)
                 worker_join(&thread);
-        check_ruined(&world.scope);
+        check_poisoned(&world.scope);
         return rc;
 }
 
@@ -176,13 +177,13 @@ static void round_of(enum how how)
                    sim_random(2) ? WEFT_SEC(5) : WEFT_FOREVER);
         world.n_ended = 0;
         if (how == DEADLINE) {
-                SIM_CHECK(weft_park() == -ETIMEDOUT, "the opener was not struck");
-                SIM_CHECK(strike_and_close(how) == 0, "a child failed");
+                SIM_CHECK(weft_park() == -ETIMEDOUT, "the opener's wait did not time out");
+                SIM_CHECK(cancel_and_close(how) == 0, "a child failed");
                 return;
         }
         start_members();
         int64_t giver = sched_go(give_tokens, NULL);
-        int     rc = strike_and_close(how);
+        int     rc = cancel_and_close(how);
 
         SIM_CHECK(rc == (how == ERROR ? 7 : 0), "close returned %d", rc);
         SIM_CHECK(world.n_ended == N_MEMBERS, "%u members ended", world.n_ended);
@@ -210,11 +211,11 @@ SIM_SCENARIO(scope_cancel, "members, tokens and cancellers of every kind; memory
 static int die_of_either(void *arg)
 {
         (void)arg;
-        check_struck(weft_park());
+        check_done(weft_park());
         return 0;
 }
 
-/* A scope that is opened below while the one above is being struck. */
+/* A scope is opened below while the scope above is being cancelled. */
 static int open_below(void *arg)
 {
         weft_scope s;
@@ -226,10 +227,10 @@ static int open_below(void *arg)
                         (void)!weft_scope_go(&s, die_of_either, NULL);
                 int rc = weft_park();
 
-                check_struck(rc);
+                check_done(rc);
                 SIM_CHECK(weft_scope_close(&s) == 0, "an inner scope failed");
-                ruin(&s);
-                check_struck(rc);       /* by the same, which is above */
+                poison(&s);
+                check_done(rc);       /* by the same scope above */
         }
         return 0;
 }
@@ -243,12 +244,12 @@ static void race_first(void *arg)
                 (void)!weft_scope_go(&world.scope, open_below, NULL);
                 (void)!weft_scope_go(&world.scope, cancel_inside, NULL);
                 if (sim_random(2))
-                        check_struck(weft_park());
+                        check_done(weft_park());
                 (void)!weft_scope_go(&world.scope, open_below, NULL);
                 SIM_CHECK(weft_scope_close(&world.scope) == 0, "a child failed");
-                ruin(&world.scope);
+                poison(&world.scope);
                 weft_yield();
-                check_ruined(&world.scope);
+                check_poisoned(&world.scope);
         }
         SIM_CHECK(weft_count() == 1, "%ld goroutines are left", (long)weft_count());
 }
@@ -293,7 +294,7 @@ static void token_first(void *arg)
                 sched_join(canceller);
                 weft_shield_end();
                 SIM_CHECK(rc == 0 || rc == -ECANCELED, "park returned %d", rc);
-                SIM_CHECK(weft_scope_close(&world.scope) == 0, "nobody failed");
+                SIM_CHECK(weft_scope_close(&world.scope) == 0, "no child failed");
         }
 }
 
@@ -302,5 +303,5 @@ static void token_main(void)
         sched_run_well(NULL, token_first);
 }
 
-SIM_SCENARIO(scope_token, "a token and a cancellation together: taken or kept, never lost",
+SIM_SCENARIO(scope_token, "a token and a cancellation together: taken or left, never lost",
              token_main, .max_steps = SCHED_MAX_STEPS)

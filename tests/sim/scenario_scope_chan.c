@@ -1,7 +1,7 @@
 /* tests/sim/scenario_scope_chan.c - PROTOCOL scope-tree and PROTOCOL chan: delivered or cancelled.
  *
  * Senders, receivers and selects on one channel, all in one scope, until a cancellation or the
- * deadline ends their waits. What calls said was sent is what calls said was received, and what is
+ * deadline ends their waits. What was sent, by the results of the calls, is what was received or is
  * left in the buffer.
  *
  * test: seeds=quarter
@@ -24,7 +24,7 @@ static struct {
 static int end_with(int rc)
 {
         SIM_CHECK(rc == -ECANCELED || rc == -ETIMEDOUT, "a call returned %d", rc);
-        SIM_CHECK(weft_cancelled() == rc, "struck by %d, later by %d", rc, weft_cancelled());
+        SIM_CHECK(weft_cancelled() == rc, "ended by %d, later by %d", rc, weft_cancelled());
         world.n_ended++;
         return 0;
 }

@@ -2,7 +2,7 @@
  *
  * Selectors with different orders of the same channels, both ends of one channel, joins, deadlines
  * and a scope that is cancelled; plain partners. Every value is received once, every select ends
- * with one case, and nobody's record is left in a line.
+ * with one case, and no record is left in a wait queue.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,7 +30,7 @@ static void producer(void *arg)
         for (uint64_t i = 0; i < VALUES; i++) {
                 int rc = weft_chan_send(sel.c[me], &i);
 
-                SIM_CHECK(rc == 0 || rc == -EPIPE, "a producer was told %d", rc);
+                SIM_CHECK(rc == 0 || rc == -EPIPE, "a producer got %d", rc);
                 sel.sent[me][i] = rc == 0;
         }
 }
@@ -150,7 +150,7 @@ static void first(void *arg)
         check_conserved();
         for (int i = 0; i < N_CHANS; i++)
                 weft_chan_unref(sel.c[i]);
-        weft_chan_unref(sel.mixed);     /* all of which check that nobody is left in line */
+        weft_chan_unref(sel.mixed);     /* all of which check that no waiter is left */
 }
 
 static void select_main(void)
@@ -158,7 +158,7 @@ static void select_main(void)
         sched_run_well(NULL, first);
 }
 
-SIM_SCENARIO(select_all, "selects of channels, both ways, joins, times, a scope; nothing lost",
+SIM_SCENARIO(select_all, "selects of sends, receives, joins, times, a scope; nothing lost",
              select_main, .max_steps = SCHED_MAX_STEPS)
 
 /* ---- One moment ------------------------------------------------------------------------------ */
@@ -193,7 +193,7 @@ static void moment_first(void *arg)
         sim_work(sim_random(300));
         int rc = moment.closes ? weft_chan_close(moment.c[1]) : weft_chan_send(moment.c[1], &value);
 
-        SIM_CHECK(rc == 0, "told %d", rc);
+        SIM_CHECK(rc == 0, "got %d", rc);
         (void)weft_chan_try_recv(moment.c[0], &value);
         sched_join(id);
         weft_chan_unref(moment.c[0]);
@@ -212,7 +212,7 @@ SIM_SCENARIO(select_moment, "a default is taken only if nothing was ready at one
 
 static weft_chan *crossed[3];
 
-/* Each names the channels in an order of its own, and always has something to do. */
+/* Each selector names the channels in its own order, and always has something to do. */
 static void cross(void *arg)
 {
         uint32_t  me = (uint32_t)(uintptr_t)arg;
@@ -260,7 +260,7 @@ static void end_soon(void *arg)
                 sim_work(sim_random(200));
 }
 
-/* Until all have ended, whichever is first; with a frame of its own each time. */
+/* Until all have ended, whichever is first; with a new frame each time. */
 static W_NOINLINE void await_one(int64_t *ids)
 {
         weft_case cs[] = { WEFT_JOIN(ids[0]), WEFT_JOIN(ids[1]), WEFT_RECV(never, NULL),

@@ -34,7 +34,7 @@ static void short_while(void)
 
 /* ---- None is lost ---------------------------------------------------------------------------- */
 
-/* Waits for each: the next one is raised when this one has come. */
+/* Waits for each signal: the next is raised when this one has come. */
 static void await_each(void *arg)
 {
         (void)arg;
@@ -73,12 +73,12 @@ static void await_main(void)
         sched_run_well(NULL, first);
 }
 
-SIM_SCENARIO(signal_await, "each signal is waited for by those who raised it", await_main,
+SIM_SCENARIO(signal_await, "each signal is waited for by the goroutine that raised it", await_main,
              .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Channels that go ------------------------------------------------------------------------ */
 
-/* The record of a dropped channel is the next one's. */
+/* The record of a dropped channel is used for the next channel. */
 static void stay_empty(void)
 {
         weft_chan *c = weft_chan_new(sizeof(int), 16);

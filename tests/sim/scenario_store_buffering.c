@@ -181,5 +181,5 @@ static void membarrier_missing_main(void)
         play_membarrier(false, false);
 }
 
-SIM_MUTANT(membarrier_missing, "the heavy side only has a fence of its own",
-           membarrier_missing_main, SIM_USUAL)
+SIM_MUTANT(membarrier_missing, "the heavy side has only its own fence", membarrier_missing_main,
+           SIM_USUAL)

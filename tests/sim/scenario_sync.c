@@ -1,5 +1,5 @@
 /* tests/sim/scenario_sync.c - mutex, rwmutex and once on the whole scheduler, and a run that ends
- * while somebody waits.
+ * while goroutines wait.
  *
  * test: seeds=quarter
  *
@@ -9,7 +9,7 @@
 
 /* ---- Mutex ----------------------------------------------------------------------------------- */
 
-/* Sometimes held for so long that who waits begins to starve. */
+/* Sometimes held for so long that a waiter begins to starve. */
 static void mutex_user(void *arg)
 {
         struct state *s = arg;
@@ -156,7 +156,8 @@ static void wait_for_permit(void *arg)
         w_add_rlx(&s->n_got, 1);
 }
 
-/* The mutex is held while the others come to wait; then goroutine 1 returns, and they are lost. */
+/* The mutex is held while the others begin to wait; then goroutine 1 returns, and they are
+ * dropped. */
 static void leaves_waiters(void *arg)
 {
         struct state *s = &sync_states[0];
@@ -172,7 +173,7 @@ static void leaves_waiters(void *arg)
         weft_mutex_unlock(&s->object->mutex);
 }
 
-/* No permit was ever given, so each of those that are given now is there; the mutex is free. */
+/* No permit was ever given, so each permit that is given now is there; the mutex is free. */
 static void dropped_main(void)
 {
         struct state *s = &sync_states[0];
@@ -187,7 +188,7 @@ static void dropped_main(void)
                         SIM_CHECK(weft_sem_try_acquire(&s->object->sem) == 0, "a permit is lost");
         }
         sync_stranger_join();
-        SIM_CHECK(weft_mutex_try_lock(&s->object->mutex) == 0, "the mutex is held by nobody");
+        SIM_CHECK(weft_mutex_try_lock(&s->object->mutex) == 0, "the mutex is not held");
         SIM_CHECK(s->n_got.raw == 0, "%u have got permits that there were not", s->n_got.raw);
 }
 

@@ -1,5 +1,5 @@
-/* tests/sim/scenario_sync_cancel.c - semaphore, cond and wait group on the whole scheduler: what
- * can be cancelled while it waits.
+/* tests/sim/scenario_sync_cancel.c - semaphore, cond and wait group on the whole scheduler: waits
+ * that can be cancelled.
  *
  * test: seeds=quarter
  *
@@ -40,7 +40,8 @@ static int acquire(struct state *s)
         return weft_sem_acquire(&s->object->sem);
 }
 
-/* One permit goes round; who gets it is alone. The last one takes it away with the object. */
+/* One permit goes round; the goroutine that has it is alone. The last takes it away with the
+ * object. */
 static void sem_user(void *arg)
 {
         struct state *s = arg;
@@ -66,10 +67,10 @@ static void sem_main(void)
         sync_run_all();
 }
 
-SIM_SCENARIO(sync_sem, "a permit goes round; some who wait are cancelled", sem_main,
+SIM_SCENARIO(sync_sem, "a permit goes round; some waiters are cancelled", sem_main,
              .max_steps = SCHED_MAX_STEPS)
 
-/* Who gives and who takes are as many: the last permit given has one who waits for it. */
+/* There are as many givers as takers: a taker waits for the last permit. */
 static void handshake_user(void *arg)
 {
         struct state *s = arg;
@@ -111,7 +112,7 @@ static int wait_ready(struct state *s)
         return rc;
 }
 
-/* Holds the mutex, and so must be again when a wait was cancelled. */
+/* Holds the mutex, and must hold it again after a wait that was cancelled. */
 static void take_one(struct state *s, bool may_be_cancelled)
 {
         if (maybe_cancelled(wait_ready, s, may_be_cancelled) < 0 || s->ready == 0)
@@ -121,7 +122,7 @@ static void take_one(struct state *s, bool may_be_cancelled)
                 weft_cond_broadcast(&s->object->cond);
 }
 
-/* One takes until there is nothing left to be taken, the others may be cancelled and give up. */
+/* One goroutine takes until nothing is left, the others may be cancelled and give up. */
 static void cond_taker(struct state *s, bool steady)
 {
         uint32_t n = 0;
@@ -132,7 +133,8 @@ static void cond_taker(struct state *s, bool steady)
         weft_mutex_unlock(&s->object->mutex);
 }
 
-/* A signal for each token: if one is lost, the steady one waits beside a token. */
+/* A signal for each token: if one is lost, the goroutine that never gives up waits although there
+ * is a token. */
 static void cond_giver(struct state *s)
 {
         for (uint32_t i = 0; i < N_TOKENS; i++) {
@@ -169,7 +171,7 @@ static void cond_main(void)
         sync_run_all();
 }
 
-SIM_SCENARIO(sync_cond, "tokens under a mutex; some who wait are cancelled", cond_main,
+SIM_SCENARIO(sync_cond, "tokens under a mutex; some waiters are cancelled", cond_main,
              .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Wait group ------------------------------------------------------------------------------ */
@@ -179,7 +181,7 @@ static int wait_group(struct state *s)
         return weft_wg_wait(&s->object->wg);
 }
 
-/* The first waits, and the object is gone when it returns; the others are done once each. */
+/* The first user waits, and the object is gone when it returns; each other user calls done once. */
 static void wg_user(void *arg)
 {
         struct state *s = arg;

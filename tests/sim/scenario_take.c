@@ -212,14 +212,14 @@ static void fenced_main(void)
         sched_run_well(&cfg, fenced_first);
 }
 
-/* The first call of a run that may fail is the one that asks for membarrier. */
+/* The first call of a run that may fail is the request for membarrier. */
 SIM_SCENARIO(take_fenced, "the same where every entry must pass a fence", fenced_main,
              .max_steps = SCHED_MAX_STEPS, .fail_at = 1)
 
 /* ---- How long it takes ----------------------------------------------------------------------- */
 
 enum {
-        HOGS_MAX = 4,
+        COMPUTING_MAX = 4,
         COMPUTES_NS = 300000000,
         STOP_AT_MOST_NS = 5000000,
         GO_ON_AT_MOST_NS = 60000000,
@@ -260,7 +260,7 @@ static uint32_t start_computing(int64_t ids[])
 {
         static void (*const kinds[])(void *) = { compute_on, compute_in_region, compute_in_call,
                                                  compute_in_short_regions };
-        uint32_t n = 1 + sim_random(HOGS_MAX);
+        uint32_t n = 1 + sim_random(COMPUTING_MAX);
 
         for (uint32_t i = 0; i < n; i++)
                 ids[i] = sched_go(kinds[sim_random(4)], NULL);
@@ -269,7 +269,7 @@ static uint32_t start_computing(int64_t ids[])
 
 static void stop_first(void *arg)
 {
-        int64_t  ids[HOGS_MAX];
+        int64_t  ids[COMPUTING_MAX];
         uint32_t n = start_computing(ids);
 
         (void)arg;
@@ -299,7 +299,7 @@ SIM_SCENARIO(take_stop, "the world stops although a goroutine computes", stop_ma
  * monitor takes care of it. That may take several rounds of 10 ms. */
 static void monitor_first(void *arg)
 {
-        int64_t  ids[HOGS_MAX];
+        int64_t  ids[COMPUTING_MAX];
         uint32_t n;
 
         (void)arg;
@@ -325,7 +325,7 @@ static void monitor_main(void)
         sched_run_well(&cfg, monitor_first);
 }
 
-SIM_SCENARIO(take_monitor, "goroutines go on beside others that block and compute", monitor_main,
+SIM_SCENARIO(take_monitor, "goroutines continue beside others that block and compute", monitor_main,
              .max_steps = 8 * SCHED_MAX_STEPS)
 
 /* ---- Lost twice ------------------------------------------------------------------------------ */
@@ -360,7 +360,7 @@ static struct p *take_its(struct m *mp)
         return its;
 }
 
-/* Like a stopper whose M enters meanwhile and gets a P that was on its way to it. */
+/* Like a stopper with an M that enters meanwhile and gets a P that was on its way to it. */
 static void take_twice(void *mp)
 {
         foreign_begin();

@@ -1,7 +1,7 @@
 /* tests/sim/scenario_take_world.c - PROTOCOL take together with everything else.
  *
- * A taker asks for Ps at any moment, as in scenario_take.c, while goroutines go out into user code
- * in every way there is: regions, the thread's own stack, destructors of locals, functions called
+ * A taker asks for Ps at any moment, as in scenario_take.c, while goroutines go to user code in
+ * every possible way: regions, the thread's own stack, destructors of locals, functions called
  * once, children in scopes, timers. They are cancelled, exit and stop the world, and often the run
  * ends while some of them are in user code. If no thread is available for a P that was taken, its
  * creation is tried again, also when every other thread sleeps.
@@ -11,7 +11,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "sched/sched.h"
-#include "sim/ways_out.h"
+#include "sim/activities.h"
 
 #include <errno.h>      /* ECANCELED and others */
 

@@ -1,6 +1,7 @@
 /* tests/sim/scenario_threads.c - threads that start late or not at all, and joining them.
  *
- * A tree of threads in which every start may fail. What each one did is visible to who joined it.
+ * A tree of threads in which every start may fail. What each thread did is visible to the thread
+ * that joined it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +28,8 @@ static void branch(void *arg)
         node->n_done = n_done + 1;
 }
 
-/* Starts up to N_CHILDREN, goes on without those that fail, joins the rest in any order. */
+/* Starts up to N_CHILDREN threads, continues without those that fail, joins the rest in any
+ * order. */
 static uint32_t grow(uint32_t depth, uint32_t *n_started)
 {
         struct node nodes[N_CHILDREN];
@@ -97,7 +99,7 @@ static void work_late(void *arg)
         w_plain_store(&result, 1);
 }
 
-static void threads_look_before_join_main(void)
+static void threads_read_before_join_main(void)
 {
         struct worker a;
 
@@ -110,5 +112,5 @@ static void threads_look_before_join_main(void)
         SIM_CHECK(seen == 1, "the thread had not done its work yet");
 }
 
-SIM_MUTANT(threads_look_before_join, "a result is read before the join",
-           threads_look_before_join_main, SIM_USUAL)
+SIM_MUTANT(threads_read_before_join, "a result is read before the join",
+           threads_read_before_join_main, SIM_USUAL)

@@ -1,4 +1,4 @@
-/* tests/sim/scenario_timeouts.c - virtual time: deadlines are kept, and hours cost nothing.
+/* tests/sim/scenario_timeouts.c - virtual time: deadlines are exact, and hours cost nothing.
  *
  * SPDX-License-Identifier: MIT
  */

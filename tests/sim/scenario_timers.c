@@ -159,7 +159,7 @@ static void arm_and_compute(void *arg)
         done();
 }
 
-static void keeper_first(void *arg)
+static void timekeeper_first(void *arg)
 {
         (void)arg;
         begin();
@@ -172,15 +172,15 @@ static void keeper_first(void *arg)
         await_all();
 }
 
-static void keeper_main(void)
+static void timekeeper_main(void)
 {
         weft_config cfg = { .procs = 2 };
 
-        sched_run_well(&cfg, keeper_first);
+        sched_run_well(&cfg, timekeeper_first);
 }
 
-SIM_SCENARIO(timers_keeper, "a goroutine arms a timer and computes, while other Ms go to sleep",
-             keeper_main, .max_steps = SCHED_MAX_STEPS)
+SIM_SCENARIO(timekeeper_arm, "a goroutine arms a timer and computes, while other Ms go to sleep",
+             timekeeper_main, .max_steps = SCHED_MAX_STEPS)
 
 /* ---- Several are due at one moment, just when others run out of work ------------------------- */
 
@@ -296,7 +296,7 @@ static struct g *claim_frame(struct timer *t)
         return NULL;
 }
 
-/* As a public call would: inside weft. */
+/* As in a public call: in the runtime. */
 static void arm(struct frame *f)
 {
         *f = (struct frame){ .timer.claim = claim_frame, .magic = ALIVE,

@@ -1,10 +1,9 @@
 /* tests/sim/scenario_wait.c - PROTOCOL wake: a box of values, and takers that may give up.
  *
- * The box stands for every object with a lock and a line of waiters: who posts hands its value to
- * the first taker that it can claim, into the taker's frame. Takers are goroutines, some of them in
- * a scope, and a thread that is not weft's; deadlines and a cancellation compete with the posts. No
- * value is lost or handed over twice, and a taker's records are written over as soon as its wait
- * has ended.
+ * The box stands for every object with a lock and a wait queue: a poster hands its value to the
+ * first taker that it can claim, into the taker's frame. Takers are goroutines, some of them in a
+ * scope, and a foreign thread; deadlines and a cancellation compete with the posts. No value is
+ * lost or handed over twice, and a taker's records are written over as soon as its wait has ended.
  *
  * test: seeds=quarter
  *
@@ -28,7 +27,7 @@ struct record {
 static struct {
         struct lock      lock;          /* class chan, as a channel's */
         struct list_node line;          /* under lock: struct record */
-        uint32_t         n_dedicated;        /* under lock: values for whoever comes */
+        uint32_t         n_dedicated;        /* under lock: values for the next taker */
         uint32_t         n_taken;       /* plain: simulated threads run one at a time */
         weft_scope       scope;
 } box;
@@ -84,7 +83,7 @@ static int wait_in_queue(struct wait *w, struct record *r)
         return w_wait_error(w, verdict);
 }
 
-/* 0, or why not. */
+/* 0, or the error. */
 static int take(int64_t patience)
 {
         struct wait   w;
@@ -133,7 +132,7 @@ static int take_in_scope(void *arg)
                 W_LEAVE();
         } while (rc == 0 || rc == -ETIME);
         SIM_CHECK(rc == -ECANCELED, "take returned %d", rc);
-        SIM_CHECK(weft_cancelled() == rc, "what struck has changed");
+        SIM_CHECK(weft_cancelled() == rc, "the cause of the end has changed");
         return 0;
 }
 
@@ -182,8 +181,8 @@ static void first(void *arg)
         for (int i = 0; i < N_TAKERS + N_POSTERS; i++)
                 sched_join(ids[i]);
         worker_join(&thread);
-        SIM_CHECK(w_list_empty(&box.line), "somebody is left in the line");
-        SIM_CHECK(box.n_taken + box.n_dedicated == N_POSTERS * POSTS, "%u taken, %u kept of %d",
+        SIM_CHECK(w_list_empty(&box.line), "a waiter is left in the queue");
+        SIM_CHECK(box.n_taken + box.n_dedicated == N_POSTERS * POSTS, "%u taken, %u left of %d",
                   box.n_taken, box.n_dedicated, N_POSTERS * POSTS);
 }
 

@@ -1,10 +1,10 @@
-/* tests/sim/scenario_world.c - all protocols at once, and a run that ends in the midst of it.
+/* tests/sim/scenario_world.c - all protocols at once, and a run that ends during them.
  *
- * Goroutines wait, compute, block, are in regions, keep their Ps, are locked to their threads and
- * end so; some stop the world or change the number of Ps. Threads that weft does not know take Ps,
- * do the same, and call as guests. Signals arrive. Runs end while all that goes on, with goroutine
- * 1 or in the background; some leave threads behind, and another run follows. Where a run is waited
- * for every count is exact.
+ * Goroutines wait, compute, block, are in regions, call weft_nopreempt_begin, are locked to their
+ * threads and end locked; some stop the world or change the number of Ps. Foreign threads take Ps,
+ * do the same, and call weft. Signals arrive. Runs end during all this, with goroutine 1 or in the
+ * background; some abandon threads, and another run follows. If the scenario waits for a run, every
+ * count is exact.
  *
  * test: seeds=quarter
  *
@@ -12,7 +12,7 @@
  */
 #include "sched/run/foreign.h"
 #include "sched/run/run.h"
-#include "sim/ways_out.h"
+#include "sim/activities.h"
 
 #include <errno.h>      /* -Exxx */
 #include <signal.h>     /* sets and numbers */
@@ -30,10 +30,10 @@ struct world {
         bool       over;
 };
 
-/* One of those that may lock their threads. */
+/* A goroutine that may lock its thread. */
 struct worker_g {
-        struct world *w;
-        struct pinned pin;
+        struct world       *w;
+        struct locked_state locked;
 };
 
 static struct world  worlds[N_RUNS], *now_on;
@@ -63,7 +63,7 @@ static bool is_refusal(int64_t rc)
         return rc == -ESHUTDOWN || (scarce && (rc == -ENOMEM || rc == -EAGAIN));
 }
 
-/* ---- Those that count ------------------------------------------------------------------------ */
+/* ---- The workers ----------------------------------------------------------------------------- */
 
 static void brief(void *arg)
 {
@@ -116,14 +116,14 @@ static void in_region(struct worker_g *it)
 
         weft_block_begin();
         if (sim_random(3) == 0)
-                lock_it(&it->pin);
+                lock_it(&it->locked);
         if (keeps)
                 weft_nopreempt_begin();
         some_while(NULL);
         if (sim_random(2))
                 calls_within(it->w);
         if (sim_random(3) == 0)
-                unlock_it(&it->pin);
+                unlock_it(&it->locked);
         weft_block_end();
         if (keeps) {
                 short_while();
@@ -145,7 +145,7 @@ static void keep(struct worker_g *it)
         case 0: weft_yield(); break;
         case 1: (void)weft_sleep((int64_t)sim_random(5000)); break;
         case 2: in_region(it); break;
-        case 3: lock_it(&it->pin); break;
+        case 3: lock_it(&it->locked); break;
         default: (void)weft_check(); break;
         }
         short_while();
@@ -256,20 +256,20 @@ static void work(void *arg)
 
         for (int i = 0; i < N_ROUNDS; i++) {
                 if (locks && sim_random(2))
-                        lock_it(&it.pin);
+                        lock_it(&it.locked);
                 some_while(NULL);
-                check_place(&it.pin);
+                check_thread(&it.locked);
                 do_something(&it);
-                check_place(&it.pin);
+                check_thread(&it.locked);
                 if (sim_random(2))
-                        unlock_it(&it.pin);
+                        unlock_it(&it.locked);
         }
         it.w->n_ended++;
         if (sim_random(4) == 0)
                 weft_exit();
 }
 
-/* ---- Threads that weft does not know --------------------------------------------------------- */
+/* ---- Foreign threads ------------------------------------------------------------------------- */
 
 static void take_some(void)
 {

@@ -15,11 +15,11 @@
 
 enum {
         WAIT_AT_MOST_NS = 10000000,     /* I10 */
-        NEWS_AT_MOST_NS = 5000000,      /* sooner than the monitor would come to it */
+        NEWS_AT_MOST_NS = 5000000,      /* sooner than the monitor would find it */
         MONITOR_AT_MOST_NS = 12000000,  /* which comes round every 10 ms, or is somewhat late */
         TIMER_AT_MOST_NS = 5000000,     /* the same for the timer of an idle P */
         RUN_AT_MOST_NS = 2000000000,    /* no scenario computes for so long */
-        LOOK_EVERY = 7,                 /* steps between two looks at everything */
+        CHECK_EVERY = 7,                 /* steps between two checks of everything */
 };
 
 /* The monitor tries again every second, and may be refused several times. */
@@ -54,7 +54,7 @@ static bool has_work(const struct p *pp)
         return false;
 }
 
-static bool somebody_is_held(void)
+static bool some_m_is_preempted(void)
 {
         W_LIST_EACH(node, &w_sched.all_m)
                 if (MEMORY(&W_CONTAINER_OF(node, struct m, all_link)->grant) == W_GRANT_WAITING)
@@ -66,7 +66,7 @@ static bool work_waits(void)
 {
         if (!w_sched.idle_p)
                 return false;
-        if (w_sched.globq.n || somebody_is_held())
+        if (w_sched.globq.n || some_m_is_preempted())
                 return true;
         for (uint32_t i = 0; i < MEMORY(&w_sched.n_procs); i++) {
                 const struct p *pp = w_sched.all_p[i];
@@ -131,22 +131,23 @@ static bool is_without_p(struct m *mp)
         return flag == W_RETAKE_TAKEN || flag == W_RETAKE_LOST;
 }
 
-static void check_outside(struct m *mp)
+static void check_user_code(struct m *mp)
 {
         const struct thread *me = &mp->thread;
         struct g            *gp = mp->curg;
 
-        SIM_CHECK(gp, "I2: M%u is outside without a goroutine", me->id);
+        SIM_CHECK(gp, "I2: M%u is in user code without a goroutine", me->id);
         uint32_t as = PEEK(me, &mp->where) & W_IN_REGION ? G_REGION : G_RUNNING;
         uint32_t state = PEEK(me, &gp->state);
 
         SIM_CHECK(state == as || (as == G_RUNNING && state == G_PREEMPTED),
                   "I2: M%u runs a goroutine that is %s", me->id, w_g_state_name(state));
-        SIM_CHECK(!mp->spinning && !me->n_held, "I8: M%u is outside, and spins or holds a lock",
+        SIM_CHECK(!mp->spinning && !me->n_held, "I8: M%u is in user code and spins or holds a lock",
                   me->id);
         if (is_without_p(mp))
                 return;
-        SIM_CHECK(mp->p && PEEK(me, &mp->p->m) == mp, "I7: M%u is outside without a P", me->id);
+        SIM_CHECK(mp->p && PEEK(me, &mp->p->m) == mp, "I7: M%u is in user code without a P",
+                  me->id);
         SIM_CHECK(!mp->blocked_since || PEEK(me, &mp->retake) != w_sched.retake_base,
                   "M%u has a P and will say that it blocked", me->id);
         SIM_CHECK(PEEK(me, &mp->p->status) == P_RUNNING, "I9: the P of M%u has status %u", me->id,
@@ -165,7 +166,7 @@ static void check_alone(struct m *mp)
         }
 }
 
-/* Where threads can be had m0 runs goroutine 1 only. */
+/* If threads are available m0 runs goroutine 1 only. */
 static void check_m0(void)
 {
         struct m *m0 = w_sched.m0;
@@ -214,10 +215,10 @@ static void check_ms(void)
                 struct m *mp = W_CONTAINER_OF(node, struct m, all_link);
 
                 if (w_where_is_user(PEEK(&mp->thread, &mp->where)) && (mp->curg || mp->p))
-                        check_outside(mp), check_alone(mp);
+                        check_user_code(mp), check_alone(mp);
                 else if (mp->curg)
                         SIM_CHECK(PEEK(&mp->thread, &mp->curg->state) != G_PREEMPTED,
-                                  "M%u is held in weft's own code", mp->thread.id);
+                                  "M%u is preempted in the runtime", mp->thread.id);
                 n++;
         }
         if (w_sched.timekeeper.m)
@@ -262,12 +263,12 @@ static void check_globq(void)
                           (long)gp->id, w_g_state_name(MEMORY(&gp->state)));
         }
         SIM_CHECK(n == w_sched.globq.n && n == MEMORY(&w_sched.n_globq),
-                  "the global queue holds %u, counted %u, told %u", n, w_sched.globq.n,
+                  "the global queue holds %u, counted %u, published %u", n, w_sched.globq.n,
                   MEMORY(&w_sched.n_globq));
 }
 
-/* Those that have given up their P, which may be a looker's again, and are not asleep yet: each may
- * still be counted as a looker. */
+/* Ms that have given up their P, which a spinner may have by now, and are not asleep yet: each may
+ * still be counted as a spinner. */
 static uint32_t n_leaving(void)
 {
         uint32_t n = 0;
@@ -306,16 +307,16 @@ static void check_unlocked(void)
                   "I5: %u spin on %u Ps", MEMORY(&w_sched.n_spinning), MEMORY(&w_sched.n_procs));
 }
 
-static void look(void)
+static void check_step(void)
 {
         if (w_sched.world.ending) {
-                sim_on_step(NULL);      /* from here on things are taken apart */
+                sim_on_step(NULL);      /* from here on the run is taken down */
                 return;
         }
         watch_work();
         watch_news();
         watch_timers();
-        if (watch.steps++ % LOOK_EVERY)
+        if (watch.steps++ % CHECK_EVERY)
                 return;
         check_ms();
         check_unlocked();
@@ -328,7 +329,7 @@ static void look(void)
 static void begin(void *arg)
 {
         (void)arg;
-        sim_on_step(look);
+        sim_on_step(check_step);
         watch.first(NULL);
 }
 
@@ -343,8 +344,8 @@ static weft_config complete(const weft_config *cfg)
                 full.procs = 0;
         if (!full.stack_size)
                 full.stack_size = 16 << 10;
-        /* Without it what is ready goes to `next` by an exchange, which empties the store buffer;
-         * with it every other time by an ordinary store, as it may on other machines. */
+        /* Without it a ready goroutine goes to `next` by an exchange, which empties the store
+         * buffer; with it every other time by an ordinary store, as it may on other machines. */
         if (sched_migrates)
                 setenv("WEFT_DEBUG", sim_random(2) ? "randomize=1,migrate=1" : "migrate=1", 1);
         else if (sim_random(2))
@@ -379,7 +380,7 @@ int sched_start(const weft_config *cfg)
         int         rc = weft_start(&full);
 
         if (rc == 0)
-                sim_on_step(look);
+                sim_on_step(check_step);
         return rc;
 }
 
@@ -415,7 +416,7 @@ void sched_join(int64_t id)
         SIM_CHECK(rc == 0, "join of %ld returned %d", (long)id, rc);
 }
 
-/* Workers have a record for the lock checks; a thread that weft has not met has none. */
+/* Workers have a record for the lock checks; a foreign thread has none. */
 void foreign_begin(void)
 {
         w_self_set(NULL);

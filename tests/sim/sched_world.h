@@ -3,11 +3,11 @@
  *   sched_run(&cfg, first)          weft_run_with on 2 to 4 Ps, all that must hold being checked
  *
  * What is checked, with the invariants of sched/sched.h by number. Between any two steps: every M
- * that is outside runs one goroutine with one P (I2, I7); idle Ms have neither (I6), idle Ps have
+ * in user code runs one goroutine with one P (I2, I7); idle Ms have neither (I6), idle Ps have
  * no work and no M (I9); lists agree with their counts; a goroutine in the global queue is RUNNABLE
  * and is there once (I3); spinners are not more than Ps (I5); no work and no due timer waits
- * for 10 ms of virtual time while a P is idle (I10), nor news of a descriptor for 5 ms. With the
- * world stopped, by weft_check: I1 to I3, I5 to I9, I11 to I13.
+ * for 10 ms of virtual time while a P is idle (I10), nor an event of a descriptor for 5 ms. With
+ * the world stopped, by weft_check: I1 to I3, I5 to I9, I11 to I13.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,19 +21,19 @@
 
 enum { SCHED_MAX_STEPS = 60000 };
 
-/* For scenarios in which threads cannot always be started: then work may have to wait. */
+/* For scenarios in which threads cannot always be started: work may have to wait. */
 extern bool sched_work_may_wait;
-/* For those in which goroutines compute while something happens on descriptors. Set once the run
- * has begun. */
+/* For scenarios in which goroutines compute while something happens on descriptors. Set once the
+ * run has begun. */
 extern bool sched_news_may_wait;
-/* For scenarios without long computations: news does not wait, though no P is idle. */
+/* For scenarios without long computations: events do not wait, even if no P is idle. */
 extern bool sched_news_at_once;
 
 /* Runs go with WEFT_DEBUG=migrate=1. */
 extern bool sched_migrates;
 
-/* Fills in procs if it is 0. Returns the error of weft_run_with, or how many threads are left
- * behind. */
+/* Fills in procs if it is 0. Returns the error of weft_run_with, or how many threads were
+ * abandoned. */
 enum { SCHED_PROCS_FOUND = -1 };        /* as procs: what the machine has, and follow it */
 int sched_run(const weft_config *cfg, void (*first)(void *));
 /* In the background, watched in the same way. sched_stop returns as sched_run does. */
@@ -46,13 +46,13 @@ void sched_run_well(const weft_config *cfg, void (*first)(void *));
 int64_t sched_go(void (*fn)(void *), void *arg);
 void    sched_join(int64_t id);
 
-/* Asks for those Ps, a bit each, and takes those whose Ms are in user code, as the monitor would.
+/* Requests those Ps, a bit each, and takes the Ps of Ms in user code, as the monitor would.
  * Context: a thread that is no M, while the run is on. */
 void sched_take(uint32_t which);
 /* For about half of them. */
 void sched_take_some(void);
 
-/* The first act of a worker that stands for a thread weft does not know. */
+/* The first call of a worker that stands for a foreign thread. */
 void foreign_begin(void);
 
 #endif

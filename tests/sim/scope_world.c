@@ -11,15 +11,15 @@ void open_scope(weft_scope *s, int64_t timeout)
         SIM_CHECK(rc == 0, "weft_scope_open returned %d", rc);
 }
 
-void ruin(weft_scope *s)
+void poison(weft_scope *s)
 {
-        memset(s, RUIN, sizeof(*s));
+        memset(s, POISON, sizeof(*s));
 }
 
-void check_ruined(const weft_scope *s)
+void check_poisoned(const weft_scope *s)
 {
         const unsigned char *bytes = (const void *)s;
 
         for (size_t i = 0; i < sizeof(*s); i++)
-                SIM_CHECK(bytes[i] == RUIN, "a closed scope was written at %zu", i);
+                SIM_CHECK(bytes[i] == POISON, "a closed scope was written at %zu", i);
 }

@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-enum { RUIN = 0x5a };
+enum { POISON = 0x5a };
 
 void open_scope(weft_scope *s, int64_t timeout);
 
-/* The memory of a closed scope is its owner's again: whoever still writes to it is found. */
-void ruin(weft_scope *s);
+/* The memory of a closed scope belongs to its owner again: a later write to it is found. */
+void poison(weft_scope *s);
 
-void check_ruined(const weft_scope *s);
+void check_poisoned(const weft_scope *s);
 
 #endif

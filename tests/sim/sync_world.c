@@ -58,7 +58,7 @@ void sync_section(struct state *s)
         w_plain_store(&s->inside, 0);
 }
 
-/* ---- Who uses them --------------------------------------------------------------------------- */
+/* ---- The users ------------------------------------------------------------------------------- */
 
 static void stranger(void *arg)
 {

@@ -1,11 +1,11 @@
-/* tests/sim/sync_world.h - objects that several use, and memory that must be left alone after.
+/* tests/sim/sync_world.h - objects with several users, and memory that must stay untouched after.
  *
  *   sync_begin(fn, true); sync_run_all();       users run fn(state) until every object has its end
  *
- * Each object is used by goroutines, and often by a thread that weft does not know. Whoever returns
- * last from its last call fills the object's memory with a pattern (sync_gone), which must still be
- * there at the end: nobody touches an object after it has let another one return. A wake that is
- * lost ends in a standstill.
+ * Each object is used by goroutines, and often by a foreign thread. The user that returns last from
+ * its last call fills the object's memory with a pattern (sync_gone), which must still be there at
+ * the end: no user touches an object after it has let another user return. A wake that is lost
+ * ends in a deadlock.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,7 +30,7 @@ struct object {
 struct state {
         struct object *object;
         uint32_t       n_refs;          /* plain: under the object */
-        uint32_t       inside, writers; /* plain: who is in a section */
+        uint32_t       inside, writers; /* plain: the users in a section */
         uint32_t       sum;             /* plain */
         uint32_t       ready;           /* plain */
         w_atomic_u32   readers;
@@ -40,10 +40,10 @@ struct state {
 extern struct state sync_states[N_OBJECTS];
 extern struct object sync_objects[N_OBJECTS];
 
-/* Objects all zero; their users will be N_USERS goroutines and, if they are welcome, half of the
- * time a thread of the program. */
+/* Objects all zero; their users will be N_USERS goroutines and, if allowed, half of the time a
+ * thread of the program. */
 void sync_begin(void (*user)(void *state), bool strangers_welcome);
-/* How many of them, each. */
+/* How many there are of each. */
 uint32_t sync_n_users(void);
 
 /* weft_run with all users. */
@@ -54,7 +54,7 @@ void sync_run_all(void);
 void sync_stranger_start(void);
 void sync_stranger_join(void);
 
-/* The caller is the last: from now on nobody touches the object. */
+/* The caller is the last user: from now on no party touches the object. */
 void sync_gone(struct state *s);
 
 void sync_maybe_yield(void);

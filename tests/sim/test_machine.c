@@ -37,7 +37,7 @@ static void raise_and_sleep(void)
         w_os_signal_release(SIGUSR1);
 }
 
-TEST(nobody_sleeps_while_there_is_a_signal_for_it)
+TEST(no_thread_sleeps_while_a_signal_is_pending_for_it)
 {
         for (uint64_t seed = 1; seed <= 300; seed++)
                 sim_test_must_pass(raise_and_sleep, seed, (struct sim_config){ .cpus = 1 });
@@ -48,7 +48,7 @@ TEST(nobody_sleeps_while_there_is_a_signal_for_it)
 static w_atomic_u32 x, y;
 static uint32_t     seen_by_other;
 
-static void look_at_x(void *arg)
+static void read_x(void *arg)
 {
         (void)arg;
         seen_by_other = w_load_acq(&x);
@@ -57,10 +57,10 @@ static void look_at_x(void *arg)
 static void store_then_work(void)
 {
         x.raw = 0;
-        struct w_os_thread t = sim_test_start(look_at_x, NULL);
+        struct w_os_thread t = sim_test_start(read_x, NULL);
 
         w_store_rel(&x, 1);
-        SIM_CHECK(w_load_rlx(&x) == 1, "the own store is not seen");
+        SIM_CHECK(w_load_rlx(&x) == 1, "the thread does not see its own store");
         sim_work(1000);
         w_os_thread_join(&t);
         SIM_CHECK(x.raw == 1, "the store never arrived");
@@ -78,10 +78,11 @@ TEST(own_store_is_seen_at_once_and_by_others_later)
         CHECK(n_early > 0 && n_late > 0);
 }
 
-/* Two relaxed stores; what the other finds when it sees the second tells the machine's kind. */
+/* Two relaxed stores; what the other finds when it sees the second shows the kind of the
+ * machine. */
 static uint32_t n_reordered;
 
-static void look_at_both(void *arg)
+static void read_both(void *arg)
 {
         (void)arg;
         for (int i = 0; i < 30; i++)
@@ -92,7 +93,7 @@ static void look_at_both(void *arg)
 static void store_both(void)
 {
         x.raw = y.raw = 0;
-        struct w_os_thread t = sim_test_start(look_at_both, NULL);
+        struct w_os_thread t = sim_test_start(read_both, NULL);
 
         w_store_rlx(&x, 1);
         w_store_rlx(&y, 1);
@@ -140,29 +141,29 @@ TEST(operations_compute_what_they_are_named_for)
 
 /* ---- Time, failing calls -------------------------------------------------------------------- */
 
-static int n_struck;
+static int n_interrupted;
 
-static void count_strike(void)
+static void count_signal(void)
 {
-        n_struck++;
-        (void)w_load_rlx(&x);   /* what strikes may itself be interrupted */
+        n_interrupted++;
+        (void)w_load_rlx(&x);   /* the handler may itself be interrupted */
 }
 
-static void work_under_strikes(void)
+static void work_under_signals(void)
 {
         int64_t began = w_os_now();
 
-        sim_on_interrupt(count_strike);
+        sim_on_interrupt(count_signal);
         sim_work(10000);
         SIM_CHECK(w_os_now() - began >= 10000, "too early");
 }
 
-TEST(strikes_land_inside_work)
+TEST(signals_land_inside_work)
 {
-        n_struck = 0;
+        n_interrupted = 0;
         for (uint64_t seed = 1; seed <= 50; seed++)
-                sim_test_must_pass(work_under_strikes, seed, (struct sim_config){ .cpus = 1 });
-        CHECK(n_struck > 10);
+                sim_test_must_pass(work_under_signals, seed, (struct sim_config){ .cpus = 1 });
+        CHECK(n_interrupted > 10);
 }
 
 static int n_starved;
@@ -280,7 +281,7 @@ TEST(the_kth_call_fails_for_every_k_and_nothing_leaks)
 
 static w_atomic_u32 flag;
 
-static void look_after_a_while(void *arg)
+static void read_after_a_while(void *arg)
 {
         (void)arg;
         w_os_sleep_until(w_os_now() + 500000);
@@ -290,7 +291,7 @@ static void look_after_a_while(void *arg)
 static void store_and_compute(void)
 {
         flag.raw = 0;
-        struct w_os_thread t = sim_test_start(look_after_a_while, NULL);
+        struct w_os_thread t = sim_test_start(read_after_a_while, NULL);
 
         w_store_rel(&flag, 1);
         sim_work(1000000);
@@ -354,7 +355,7 @@ static void fault_unwatched(void)
 TEST(faults_go_to_their_watcher)
 {
         sim_test_must_fail(fault, 1, "claimed the right one");
-        sim_test_must_fail(fault_unwatched, 1, "memory fault that nobody claims");
+        sim_test_must_fail(fault_unwatched, 1, "memory fault that no handler claims");
 }
 
 /* ---- Stacks of the code under test ---------------------------------------------------------- */
@@ -417,7 +418,7 @@ static void commute_in_company(void)
         }
 }
 
-TEST(threads_may_stand_on_stacks_of_their_own_making)
+TEST(threads_may_run_on_stacks_that_they_made)
 {
         uint64_t n_switches = 0;
 

@@ -62,7 +62,7 @@ static void live_on(void)
         sim_work(100);
 }
 
-TEST(a_run_that_is_to_die_must_die_of_that)
+TEST(a_run_that_must_die_must_die_for_the_named_reason)
 {
         sim_test_must_pass(be_fatal, 3, (struct sim_config){ .dies_of = "cell 7 is torn" });
         sim_test_run(be_fatal, 3, (struct sim_config){ .dies_of = "cell 8 is torn" });
@@ -174,7 +174,7 @@ TEST(two_sizes_at_one_address_fail_the_run)
         CHECK(n_failed > 0);    /* every time but when the store left the buffer before the load */
 }
 
-/* ---- A failed run leaves nothing behind ----------------------------------------------------- */
+/* ---- A failed run leaks nothing ------------------------------------------------------------- */
 
 static void fail_in_the_middle(void *arg)
 {
@@ -200,7 +200,7 @@ static void fail_with_others_around(void)
 
 static void find_a_fresh_machine(void)
 {
-        SIM_CHECK(w_self() == NULL, "somebody's self");
+        SIM_CHECK(w_self() == NULL, "another thread's self");
         SIM_CHECK(w_os_tid() == 1000, "tid %d", w_os_tid());
         SIM_CHECK(sim_mapped_pages() == 0, "pages");
         SIM_CHECK(w_os_faults_watch(sim_test_nothing) == 0, "faults are watched");
@@ -208,7 +208,7 @@ static void find_a_fresh_machine(void)
         w_os_faults_unwatch();
 }
 
-TEST(failed_run_leaves_nothing_behind)
+TEST(failed_run_leaks_nothing)
 {
         for (uint64_t seed = 1; seed <= 50; seed++) {
                 sim_test_must_fail(fail_with_others_around, seed, "on purpose");

@@ -1,7 +1,7 @@
 # The simulated machine: scenarios under many seeds, scenarios that must fail, and the engine itself.
 #
-# Not under ThreadSanitizer: a simulated run is one OS thread, so there is nothing that it could see;
-# what threads do to each other is decided by the simulator and checked by the scenarios.
+# Not under ThreadSanitizer: a simulated run is one OS thread, so it could see nothing. The
+# simulator decides what threads do to each other, and the scenarios check it.
 if(NOT WEFT_SANITIZE STREQUAL "thread")
   file(GLOB sim_scenario_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/scenario_*.c)
   file(GLOB sim_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.c)
@@ -10,7 +10,7 @@ if(NOT WEFT_SANITIZE STREQUAL "thread")
   target_include_directories(weft-sim PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(weft-sim PRIVATE weft_sim weft_flags)
 
-  # A gate's worth: well under two seconds each. Mutants end at the first seed that shows them.
+  # Well under two seconds each. Mutants end at the first seed that shows them.
   set(sim_seeds 2000)
   if(WEFT_SANITIZE OR CMAKE_CROSSCOMPILING)
     set(sim_seeds 60)
@@ -45,7 +45,7 @@ if(NOT WEFT_SANITIZE STREQUAL "thread")
     endforeach()
   endforeach()
 
-  # The runner: replays are equal, arguments are checked, failures are told.
+  # The runner: replays are equal, arguments are checked, failures are reported.
   string(REPLACE ";" " " emulator "${CMAKE_CROSSCOMPILING_EMULATOR}")
   weft_sim_test(runner ${CMAKE_COMMAND} "-DWEFT_SIM=$<TARGET_FILE:weft-sim>"
     "-DEMULATOR=${emulator}" -P ${CMAKE_CURRENT_LIST_DIR}/runner.cmake)

@@ -6,7 +6,7 @@
  * weft forbids these outside src/os and returns errors as numbers; here they are counted to show
  * that the rule is needed. w_self() must never be stale.
  *
- * With TLS_FORGETFUL the accessor is as wrong as it easily becomes: assembly that is not volatile.
+ * With TLS_FORGETFUL the accessor has a likely bug: assembly that is not volatile.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -5,7 +5,7 @@
 #ifndef TESTS_TLS_HOP_H
 #define TESTS_TLS_HOP_H
 
-/* How often something thread-derived was that of the thread left behind, of `hops` migrations. */
+/* How often a thread-derived value belonged to the previous thread, of `hops` migrations. */
 struct stale {
         int hops;
         int weft;       /* w_self(): must be 0 */

@@ -202,7 +202,7 @@ TEST(ip_addresses_are_those_of_the_c_library)
                 write_host(&rand, host);
                 compare(host);
         }
-        for (int i = 0; i < 2000; i++) {        /* those that are ones */
+        for (int i = 0; i < 2000; i++) {        /* the bits that are set */
                 uint8_t ip[16];
                 char    host[INET6_ADDRSTRLEN];
 

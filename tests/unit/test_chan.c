@@ -7,7 +7,7 @@
 #include "chan/step.h"
 #include "harness/test.h"
 
-enum { N_LINE = 5 };
+enum { N_WAITERS = 5 };
 
 /* A channel that belongs to no run. */
 static struct chan *make(struct chan *c, size_t cap)
@@ -48,40 +48,40 @@ TEST(a_buffer_goes_round)
         }
 }
 
-TEST(an_element_goes_to_the_first_in_line_whose_wait_is_not_over)
+TEST(an_element_goes_to_the_first_waiter_that_still_waits)
 {
         struct chan        c;
-        struct waiter      w[N_LINE], *asleep;
-        struct chan_waiter in_line[N_LINE];
-        int64_t            got[N_LINE] = { 0 }, seven = 7;
+        struct waiter      w[N_WAITERS], *asleep;
+        struct chan_waiter queued[N_WAITERS];
+        int64_t            got[N_WAITERS] = { 0 }, seven = 7;
 
         make(&c, 0);
-        for (int i = 0; i < N_LINE; i++) {
+        for (int i = 0; i < N_WAITERS; i++) {
                 w[i] = asleep_waiter();
-                in_line[i] = (struct chan_waiter){ .waiter = &w[i], .elem = &got[i],
-                                                   .verdict = W_VERDICT_OTHER, .rc = -1 };
-                w_chan_enqueue(&c.receivers, &in_line[i]);
+                queued[i] = (struct chan_waiter){ .waiter = &w[i], .elem = &got[i],
+                                                  .verdict = W_VERDICT_OTHER, .rc = -1 };
+                w_chan_enqueue(&c.receivers, &queued[i]);
         }
         CHECK_EQ(w_wake_claim(&w[0], W_VERDICT_CANCELED), W_CLAIM_WON);
         CHECK_EQ(w_wake_claim(&w[1], W_VERDICT_TIMEOUT), W_CLAIM_WON);
         w_store_rlx(&w[2].word, W_VERDICT_ARMING);
         CHECK(!w_chan_send_would_wait(&c));
         CHECK_EQ(w_chan_send_locked(&c, &seven, &asleep), 0);
-        CHECK(!asleep);                 /* it has not gone to sleep: nobody to wake */
+        CHECK(!asleep);                 /* it has not gone to sleep: no thread to wake */
         CHECK(got[0] == 0 && got[1] == 0 && got[2] == 7);
-        CHECK_EQ(in_line[2].rc, 0);
+        CHECK_EQ(queued[2].rc, 0);
         CHECK_EQ(w_chan_send_locked(&c, &seven, &asleep), 0);
         CHECK(asleep == &w[3] && got[3] == 7);
-        CHECK_EQ(in_line[0].rc, -1);
+        CHECK_EQ(queued[0].rc, -1);
         CHECK_EQ(w_load_rlx(&c.receivers.n), 1);
-        for (int i = 0; i < N_LINE; i++)        /* those who were taken out do no harm */
-                w_chan_unlink(&c.receivers, &in_line[i]);
+        for (int i = 0; i < N_WAITERS; i++)        /* waiters that were taken out do no harm */
+                w_chan_unlink(&c.receivers, &queued[i]);
         CHECK_EQ(w_load_rlx(&c.receivers.n), 0);
         CHECK(w_chan_send_would_wait(&c));
         CHECK_EQ(w_chan_send_locked(&c, &seven, &asleep), -EAGAIN);
 }
 
-TEST(a_sender_in_line_gets_the_room_at_once)
+TEST(a_waiting_sender_gets_the_room_at_once)
 {
         struct chan        c;
         struct waiter      w = asleep_waiter(), *asleep;
@@ -159,7 +159,7 @@ static void sort_case(uint32_t n, uint64_t *rand)
         }
 }
 
-TEST(every_case_has_one_place_in_address_order)
+TEST(every_case_has_one_position_in_address_order)
 {
         uint64_t rand = test_seed();
 

@@ -1,4 +1,4 @@
-/* tests/unit/test_config.c - what a run is asked for: code, environment, defaults, and garbage.
+/* tests/unit/test_config.c - the configuration of a run: code, environment, defaults, and garbage.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -94,7 +94,7 @@ static void read_in_child(void *arg)
         _exit(w_config_read(&c, NULL) == -EINVAL ? 10 : 11);
 }
 
-/* -EINVAL, and one line on stderr that names the variable and what it is. */
+/* -EINVAL, and one line on stderr that names the variable and its value. */
 static void check_refused(const char *variable, const char *value)
 {
         struct setting s = { variable, value };
@@ -183,7 +183,7 @@ TEST(limits_themselves_are_accepted)
         CHECK_EQ(c.stack_size, 1 << 30);
 }
 
-/* What lies beyond `size` is not the program's: it is not even read. */
+/* Memory beyond `size` is not part of the struct: it is not even read. */
 TEST(a_shorter_struct_lacks_the_rest)
 {
         weft_config       old = { .size = offsetof(weft_config, stack_size), .procs = 2,
@@ -242,7 +242,7 @@ static void read_debug_in_child(void *arg)
         _exit(w_config_read(&c, NULL) == 0 && c.migrate ? 10 : 11);
 }
 
-/* The text must hold migrate=1, which has to be understood whatever stands beside it. */
+/* The text must hold migrate=1, which has to be understood whatever is beside it. */
 static void check_debug(char *text, const char *named)
 {
         char err[2048];

@@ -1,7 +1,7 @@
 /* tests/unit/test_context.c - arch/<cpu>/context.h and entry.c: the bare context.
  *
- * Built with the flags of the files in which a switch stands, and without annotations: no
- * instrumented code runs on these stacks.
+ * Built with the flags of the files that contain a switch, and without annotations: no instrumented
+ * code runs on these stacks.
  *
  * test: libs=m switch=yes
  * The file contains a switch.
@@ -132,13 +132,13 @@ W_INLINE void *frame_pointer(void)
 W_NOIPA static void pass_on(void *arg)
 {
         int    i = (int)(intptr_t)arg;
-        double kept = i + 0.5;
+        double live = i + 0.5;
         void  *fp = frame_pointer();
 
         for (;;) {
                 n_steps += i;
                 w_context_switch(&other[i], i < 2 ? &other[i + 1] : &test_side);
-                CHECK(kept == i + 0.5);
+                CHECK(live == i + 0.5);
                 CHECK(frame_pointer() == fp);
         }
 }

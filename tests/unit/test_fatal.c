@@ -1,4 +1,4 @@
-/* The formatter, the voice and the end. */
+/* Formatting, writing to stderr, and fatal errors. */
 #include "base/assert.h"
 #include "base/fatal.h"
 

@@ -156,7 +156,7 @@ TEST(fiber_rounding_does_not_reach_others)
         w_fiber_destroy(&fibers[0]);
 }
 
-/* Like the fiber before it, and yet a look at the record alone would miss it: it changes back. */
+/* Like the fiber before it, but a check of the record alone would miss it: it changes back. */
 TEST(fiber_rounding_set_back_is_not_restored)
 {
         w_fiber_adopt(&test_fiber);

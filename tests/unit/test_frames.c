@@ -1,4 +1,4 @@
-/* The walk over frames ends where there is nothing to go by. */
+/* The walk over frames ends where there is no valid frame. */
 #include "sched/inspect/frames.h"
 
 #include "harness/test.h"

@@ -1,4 +1,4 @@
-/* The 4-ary heap against a sorted array, with positions told to the items. */
+/* The 4-ary heap against a sorted array, with positions stored in the items. */
 #include "base/heap.h"
 
 #include "base/rand.h"

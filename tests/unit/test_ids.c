@@ -30,7 +30,7 @@ static enum id_found find(int64_t id, struct g **gp)
         return found;
 }
 
-static enum id_found look(int64_t id)
+static enum id_found state_of(int64_t id)
 {
         struct g *gp;
 
@@ -70,7 +70,7 @@ TEST(ids_count_up_from_1_in_batches)
         w_ids_destroy();
 }
 
-TEST(those_without_a_p_share_a_source)
+TEST(callers_without_a_p_share_a_source)
 {
         start();
         give(NULL, 0, 3);
@@ -82,26 +82,26 @@ TEST(those_without_a_p_share_a_source)
         w_ids_destroy();
 }
 
-TEST(find_tells_never_given_alive_and_ended)
+TEST(find_distinguishes_never_given_alive_and_ended)
 {
         struct g *gp;
 
         start();
-        CHECK_EQ(look(1), W_ID_NEVER_GIVEN);
+        CHECK_EQ(state_of(1), W_ID_NEVER_GIVEN);
         give(&source, 0, 2);
         CHECK_EQ(find(1, &gp), W_ID_ALIVE);
         CHECK(gp == &gs[0]);
         CHECK_EQ(find(2, &gp), W_ID_ALIVE);
         CHECK(gp == &gs[1]);
-        CHECK_EQ(look(3), W_ID_NEVER_GIVEN);
-        CHECK_EQ(look(16), W_ID_NEVER_GIVEN);
-        CHECK_EQ(look(0), W_ID_NEVER_GIVEN);
-        CHECK_EQ(look(-1), W_ID_NEVER_GIVEN);
-        CHECK_EQ(look(INT64_MIN), W_ID_NEVER_GIVEN);
-        CHECK_EQ(look(INT64_MAX), W_ID_NEVER_GIVEN);
+        CHECK_EQ(state_of(3), W_ID_NEVER_GIVEN);
+        CHECK_EQ(state_of(16), W_ID_NEVER_GIVEN);
+        CHECK_EQ(state_of(0), W_ID_NEVER_GIVEN);
+        CHECK_EQ(state_of(-1), W_ID_NEVER_GIVEN);
+        CHECK_EQ(state_of(INT64_MIN), W_ID_NEVER_GIVEN);
+        CHECK_EQ(state_of(INT64_MAX), W_ID_NEVER_GIVEN);
         end(&gs[0], 0);
-        CHECK_EQ(look(1), W_ID_HAS_ENDED);
-        CHECK_EQ(look(2), W_ID_ALIVE);
+        CHECK_EQ(state_of(1), W_ID_HAS_ENDED);
+        CHECK_EQ(state_of(2), W_ID_ALIVE);
         w_ids_destroy();
 }
 
@@ -112,11 +112,11 @@ TEST(ended_is_remembered_after_the_batch_is_gone)
         for (int i = 0; i < 40; i++)
                 end(&gs[i], 0);
         for (int64_t id = 1; id <= 40; id++)
-                CHECK_EQ(look(id), W_ID_HAS_ENDED);
+                CHECK_EQ(state_of(id), W_ID_HAS_ENDED);
         for (int64_t id = 41; id <= 64; id++)
-                CHECK_EQ(look(id), W_ID_ALIVE);
-        CHECK_EQ(look(65), W_ID_NEVER_GIVEN);
-        CHECK_EQ(look(80), W_ID_NEVER_GIVEN);
+                CHECK_EQ(state_of(id), W_ID_ALIVE);
+        CHECK_EQ(state_of(65), W_ID_NEVER_GIVEN);
+        CHECK_EQ(state_of(80), W_ID_NEVER_GIVEN);
         w_ids_destroy();
 }
 
@@ -135,8 +135,8 @@ TEST(batches_are_recycled_and_old_ids_stay_ended)
         }
         CHECK_EQ(last, 500 * 16);
         for (int64_t id = 1; id <= last; id++)
-                CHECK_EQ(look(id), W_ID_HAS_ENDED);
-        CHECK_EQ(look(last + 1), W_ID_NEVER_GIVEN);
+                CHECK_EQ(state_of(id), W_ID_HAS_ENDED);
+        CHECK_EQ(state_of(last + 1), W_ID_NEVER_GIVEN);
         w_ids_destroy();
 }
 
@@ -160,8 +160,8 @@ TEST(batches_in_one_bucket_do_not_mix)
         CHECK(gp == &gs[16]);
         for (int i = 0; i < 15; i++)
                 end(&gs[i], 0);
-        CHECK_EQ(look(1), W_ID_HAS_ENDED);
-        CHECK_EQ(look(1024 * 16), W_ID_ALIVE);
+        CHECK_EQ(state_of(1), W_ID_HAS_ENDED);
+        CHECK_EQ(state_of(1024 * 16), W_ID_ALIVE);
         w_ids_destroy();
 }
 
@@ -210,7 +210,7 @@ TEST(no_memory_gives_no_id_and_changes_nothing)
         w_inject_once(W_CALL_MMAP, 1, ENOMEM);
         CHECK(!w_id_give(NULL, &gs[0]));
         w_inject_off();
-        CHECK_EQ(look(1), W_ID_NEVER_GIVEN);
+        CHECK_EQ(state_of(1), W_ID_NEVER_GIVEN);
         CHECK(w_id_give(&source, &gs[0]));
         CHECK_EQ(gs[0].id, 1);
         w_ids_destroy();

@@ -1,4 +1,4 @@
-/* tests/unit/test_lock.c - the runtime's mutex, and the check of who may hold what.
+/* tests/unit/test_lock.c - the runtime's mutex, and the check of the lock order.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,7 +15,7 @@ static struct lock outer = W_LOCK_INIT(test_outer), inner = W_LOCK_INIT(test_inn
 static struct thread self;
 static int           counter;
 
-/* A death test must not wait for ever when what it expects does not happen. */
+/* A death test must not wait for ever when the expected death does not happen. */
 static void die_by(void (*fn)(void *), const char *text)
 {
         w_self_set(&self);
@@ -66,7 +66,7 @@ TEST(lock_unlock_of_a_free_lock_is_fatal)
         die_by(unlock_free, "unlock of a free runtime lock");
 }
 
-/* What follows is checked in debug builds only. */
+/* The following is checked in debug builds only. */
 static void need_debug(void)
 {
 #if !defined(W_DEBUG)
@@ -163,7 +163,7 @@ static void hold_a_while(void *arg)
 }
 
 /* The waiter sleeps in the kernel, not in its spin loop: 10 ms are far longer than that. */
-TEST(lock_wakes_who_sleeps_on_it)
+TEST(lock_wakes_its_sleepers)
 {
         struct w_os_thread holder;
         int                seen = 0;

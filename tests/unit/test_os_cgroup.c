@@ -266,7 +266,7 @@ TEST(mount_of_our_own_group)
         put("/proc/self/cgroup", "0::/docker/abc\n");
         put("/proc/self/mountinfo", ROOT_FS V2_AT("/docker/abc", "/sys/fs/cgroup"));
         put("/sys/fs/cgroup/cpu.max", "150000 100000\n");
-        put("/sys/fs/cgroup/docker/abc/cpu.max", "50000 100000\n");     /* somebody else's */
+        put("/sys/fs/cgroup/docker/abc/cpu.max", "50000 100000\n");     /* of other code */
         CHECK_EQ(quota(), 2);
 }
 
@@ -397,7 +397,7 @@ TEST(lines_and_paths_of_any_length)
                 put("/proc/self/cgroup", text);
                 CHECK(quota() == 0 || quota() == 3);
         }
-        /* A line that does not fit is passed over, the next one counts. */
+        /* A line that does not fit is skipped, the next line counts. */
         long_path(line, 15000);
         snprintf(text, sizeof(text), "22 1 8:1 / / rw - overlay o lowerdir=%s\n%s", line,
                  V2_AT("/", "/sys/fs/cgroup"));

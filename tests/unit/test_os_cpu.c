@@ -1,4 +1,4 @@
-/* tests/unit/test_os_cpu.c - how many processors there are for us.
+/* tests/unit/test_os_cpu.c - how many processors this process may use.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,4 +1,4 @@
-/* tests/unit/test_os_fault.c - first sight of memory faults, and passing them on.
+/* tests/unit/test_os_fault.c - memory faults are seen first, and passed on.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -180,7 +180,7 @@ TEST(earlier_handler_that_may_nest_is_not_blocked)
         CHECK(!segv_blocked);
 }
 
-/* ---- Signals that somebody sent -------------------------------------------------------------- */
+/* ---- Signals that were sent ------------------------------------------------------------------ */
 
 static void watch_and_kill(void *arg)
 {

@@ -1,11 +1,11 @@
-/* tests/unit/test_os_fault_watch.c - who watches faults, and what stands there before and after.
+/* tests/unit/test_os_fault_watch.c - the watcher of faults, and the handlers before and after it.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "base/fatal.h"
 #include "lib/os_fault.h"
 
-TEST(only_one_watches_at_a_time)
+TEST(only_one_watcher_at_a_time)
 {
         int rc;
 
@@ -83,7 +83,7 @@ TEST(handler_on_top_that_passes_on_does_not_turn_into_a_loop)
         CHECK_EQ(os_fault_n_mended, 1);
         w_os_faults_unwatch();
         os_fault_break_page();
-        os_fault_touch(0);               /* through ours, which has nobody to tell */
+        os_fault_touch(0);               /* through ours, which has no watcher */
         CHECK_EQ(n_reported, 2);
         CHECK_EQ(os_fault_n_seen, 1);
         CHECK_EQ(os_fault_n_mended, 2);
@@ -141,7 +141,7 @@ TEST(watch_refused_at_each_call_leaves_everything_as_it_was)
 
         NEEDS_INJECTION();
         os_fault_set_handler(SIGSEGV, os_fault_mend, 0);
-        os_fault_set_handler(SIGBUS, os_storm_strike, 0);
+        os_fault_set_handler(SIGBUS, os_storm_signal, 0);
         do {
                 w_inject_once(W_CALL_SIGACTION, ++k, EINVAL);
                 KEEPS_ERRNO(rc = w_os_faults_watch(os_fault_note));
@@ -149,11 +149,11 @@ TEST(watch_refused_at_each_call_leaves_everything_as_it_was)
                         break;
                 CHECK_EQ(rc, -EINVAL);
                 CHECK(current(SIGSEGV).sa_handler == os_fault_mend);
-                CHECK(current(SIGBUS).sa_handler == os_storm_strike);
+                CHECK(current(SIGBUS).sa_handler == os_storm_signal);
         } while (k < 100);
         CHECK_EQ(rc, 0);
         CHECK_EQ(k, 5);
         w_os_faults_unwatch();
         CHECK(current(SIGSEGV).sa_handler == os_fault_mend);
-        CHECK(current(SIGBUS).sa_handler == os_storm_strike);
+        CHECK(current(SIGBUS).sa_handler == os_storm_signal);
 }

@@ -38,7 +38,7 @@ static void check_pieces(const int fds[2])
         CHECK_EQ(w_os_fd_writev(fds[1], out, 3, 0), -ESPIPE);
 }
 
-/* Nothing here may send SIGPIPE, whose default would end the test. */
+/* Nothing here may send SIGPIPE: its default would end the test. */
 static void check_broken(const int fds[2])
 {
         struct iovec out = { "ab", 2 };

@@ -91,7 +91,7 @@ TEST(wake_wakes_no_more_than_asked_and_counts_them)
         CHECK_EQ(w_os_futex_wake(&word, N), 0);
 }
 
-TEST(wake_at_memory_that_is_gone_wakes_nobody)
+TEST(wake_at_memory_that_is_gone_wakes_no_thread)
 {
         void  *p;
         size_t size = w_os_page_size();

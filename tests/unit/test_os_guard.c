@@ -194,7 +194,7 @@ TEST(light_guard_probe_by_several_threads_agrees)
                 CHECK_EQ(probers[i].answer, w_os_vm_has_light_guard());
 }
 
-TEST(light_guard_probe_leaves_nothing_behind)
+TEST(light_guard_probe_leaks_nothing)
 {
         struct test_resources before = test_resources_now();
 

@@ -38,7 +38,7 @@ static void close_all(const int fds[2])
         CHECK_EQ(w_os_fd_close(fds[1]), 0);
 }
 
-TEST(one_event_is_told_once_until_it_is_armed_again)
+TEST(one_event_is_reported_once_until_it_is_armed_again)
 {
         struct w_os_event ev[4];
         int               fds[2];
@@ -65,7 +65,8 @@ TEST(one_event_is_told_once_until_it_is_armed_again)
 }
 
 #if defined(SYS_epoll_pwait2)
-/* From now on the kernel says EPERM to it, as container runtimes do that do not know it. */
+/* From now on the kernel returns EPERM for it, as some container runtimes do for calls that they do
+ * not know. */
 static void refuse_pwait2(void)
 {
         struct sock_filter code[] = {
@@ -105,8 +106,8 @@ TEST(where_a_filter_refuses_the_newest_call_it_waits_all_the_same)
 #endif
 }
 
-/* Each piece of news once, with all that is so by then. */
-TEST(what_is_watched_is_told_of_when_something_new_happens)
+/* Each event once, with the state at that time. */
+TEST(a_watched_descriptor_is_reported_when_something_new_happens)
 {
         struct w_os_event ev[4];
         int               pair[2];
@@ -175,8 +176,8 @@ static void *ring_later(void *arg)
         return NULL;
 }
 
-/* Rung before or meanwhile, and heard by all until it is hushed. */
-TEST(the_bell_ends_waits)
+/* Set before or meanwhile, and seen by all until it is cleared. */
+TEST(a_wakeup_ends_waits)
 {
         struct w_os_event ev[1];
         pthread_t         ringer;
@@ -290,7 +291,7 @@ TEST(a_short_read_of_tcp_leaves_nothing)
         }
 }
 
-/* One that was pending before stays. */
+/* A SIGPIPE that was pending before stays. */
 TEST(sigpipe_is_taken_and_no_other)
 {
         sigset_t pipe_only, pending;

@@ -43,7 +43,7 @@ TEST(block_nested_keeps_what_the_outer_one_blocked)
         CHECK(!blocked(SIGINT));
 }
 
-TEST(block_without_a_place_for_the_old_mask)
+TEST(block_without_room_for_the_old_mask)
 {
         w_os_signals_block(NULL);
         CHECK(blocked(SIGINT));
@@ -75,7 +75,7 @@ TEST(block_leaves_the_two_signals_of_libc)
 /* ---- Signal stacks --------------------------------------------------------------------------- */
 
 /* Every test begins without a signal stack: AddressSanitizer gives each thread one. It is put back
- * in the end, because it will be looked for. */
+ * in the end, because AddressSanitizer needs it. */
 static stack_t of_sanitizer;
 
 static void forget_signal_stack(void)
@@ -204,7 +204,7 @@ TEST(altstack_replaced_by_the_application_is_not_taken_from_it)
 
 static struct w_os_altstack standing_on;
 
-static void remove_under_own_feet(int sig)
+static void remove_while_in_use(int sig)
 {
         (void)sig;
         w_os_altstack_remove(&standing_on);
@@ -212,7 +212,7 @@ static void remove_under_own_feet(int sig)
 
 static void raise_on_altstack(void *arg)
 {
-        struct sigaction action = { .sa_handler = remove_under_own_feet, .sa_flags = SA_ONSTACK };
+        struct sigaction action = { .sa_handler = remove_while_in_use, .sa_flags = SA_ONSTACK };
 
         (void)arg;
         sigaction(SIGUSR1, &action, NULL);

@@ -139,7 +139,7 @@ TEST(start_gives_at_least_the_stack_asked_for)
         }
 }
 
-TEST(start_with_a_stack_that_nobody_has_returns_an_error)
+TEST(start_with_an_impossible_stack_size_returns_an_error)
 {
         const size_t       sizes[] = { SIZE_MAX, SIZE_MAX - 4095, (size_t)1 << 49,
                                        (size_t)1 << 47 };
@@ -160,7 +160,7 @@ TEST(start_and_join_many_times_leaks_nothing)
         struct seen           seen;
         struct test_resources before;
 
-        for (int i = 0; i < 5; i++)     /* libc and the sanitizers keep some memory for later */
+        for (int i = 0; i < 5; i++)     /* libc and the sanitizers cache some memory */
                 run(&seen, "first", 0);
         w_os_sleep_until(w_os_now() + 1000000);         /* joined threads linger in /proc */
         before = test_resources_now();
@@ -232,7 +232,7 @@ static void wait_for_word(void *word)
                 w_os_yield();
 }
 
-/* Who has ended is gone soon, not at once. */
+/* A thread that has ended is gone soon, not at once. */
 TEST(count_counts_threads)
 {
 #if defined(W_TSAN)

@@ -74,7 +74,7 @@ TEST(map_reserves_without_charge)
         size_t size = (size_t)1 << 38;  /* more than a build machine has; one page is touched */
         void  *out;
 
-        NOT_UNDER_VALGRIND("valgrind has not so much address space");
+        NOT_UNDER_VALGRIND("valgrind does not have so much address space");
         if (test_is_emulated())
                 test_skip("the emulator keeps a table of every page");
         CHECK_EQ(w_os_vm_map(&out, size), 0);

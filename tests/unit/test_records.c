@@ -1,4 +1,5 @@
-/* tests/unit/test_records.c - records: fresh ones zero, freed ones again, all of them visited.
+/* tests/unit/test_records.c - records: fresh records are zero, freed records are reused, each
+ * visits all.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -157,7 +158,7 @@ static bool look_at(void *record, void *arg)
         return true;
 }
 
-static void visit_often(void *arg)
+static void read_often(void *arg)
 {
         int last = 0;
 
@@ -173,12 +174,12 @@ static void visit_often(void *arg)
 
 TEST(each_runs_while_records_are_added)
 {
-        struct w_os_thread visitor;
+        struct w_os_thread reader;
 
         start();
-        CHECK_EQ(w_os_thread_start(&visitor, "visitor", 0, visit_often, NULL), 0);
+        CHECK_EQ(w_os_thread_start(&reader, "reader", 0, read_often, NULL), 0);
         get_all();
         w_store_rel(&done, 1);
-        w_os_thread_join(&visitor);
+        w_os_thread_join(&reader);
         w_records_destroy(&pool);
 }

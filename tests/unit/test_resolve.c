@@ -55,7 +55,7 @@ static void write_one(char *out, const struct w_os_addr *addr)
                                                  : ntohl(in4.sin_addr.s_addr));
 }
 
-/* In turn: as to dial, beginning with the family of the first. Else as to listen. */
+/* In turn: as for a dial, beginning with the family of the first. Else as to listen. */
 static void expect(const char *list, bool in_turn, const char *order)
 {
         struct found     f;
@@ -79,7 +79,7 @@ static void expect(const char *list, bool in_turn, const char *order)
         CHECK_STR(tried, order);
 }
 
-/* RFC 8305, 4: as the resolver has it, but the families in turn, so that one that leads nowhere
+/* RFC 8305, 4: in the resolver's order, but the families in turn, so that a family without a route
  * delays the other by one attempt only. */
 TEST(to_dial_the_families_take_turns)
 {

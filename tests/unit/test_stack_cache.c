@@ -155,8 +155,8 @@ TEST(reservations_move_in_halves)
         w_stack_pool_destroy(&pool, W_STACK_ALL_UNBOUND);
 }
 
-/* One cache holds all the free slots it may; a reservation of somebody else still binds. */
-TEST(full_cache_of_another_starves_nobody)
+/* One cache holds as many free slots as it may; a reservation of another thread still binds. */
+TEST(a_full_cache_does_not_starve_another_cache)
 {
         enum { N = 40 };
         struct stack *stacks[N];
@@ -242,7 +242,7 @@ TEST(refused_slab_is_halved)
         w_stack_pool_destroy(&pool, W_STACK_ALL_UNBOUND);
 }
 
-/* Whichever mmap or madvise is refused: all or nothing, and no mapping stays behind. */
+/* Whichever mmap or madvise is refused: all or nothing, and no mapping is leaked. */
 TEST(reserve_with_the_kth_call_refused_is_all_or_nothing)
 {
         static const enum w_os_call kinds[] = { W_CALL_MMAP, W_CALL_MADVISE };

@@ -172,7 +172,7 @@ struct damage {
         bool only_check;
 };
 
-static void damage_and_look(void *arg)
+static void damage_and_check(void *arg)
 {
         const struct damage *d = arg;
 
@@ -193,10 +193,10 @@ TEST(damaged_canary_is_an_overflow)
         for (size_t i = 0; i < W_ARRAY_LEN(offsets); i++) {
                 struct damage at_unbind = { offsets[i], false }, at_check = { offsets[i], true };
 
-                test_expect_death(damage_and_look, &at_unbind, SIGABRT,
+                test_expect_death(damage_and_check, &at_unbind, SIGABRT,
                                   "weft: fatal: stack overflow in goroutine 107 \"worker\" "
                                   "(64 KiB)\n");
-                test_expect_death(damage_and_look, &at_check, SIGABRT,
+                test_expect_death(damage_and_check, &at_check, SIGABRT,
                                   "found after the fact: what lies below the stack may be damaged");
         }
 }

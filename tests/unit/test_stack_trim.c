@@ -140,7 +140,7 @@ TEST(free_stacks_that_are_reserved_stay_warm)
 TEST(large_free_stacks_do_not_stay)
 {
         size_t sizes[] = { W_STACK_MAX / 4, (size_t)4 << 20 };
-        uint64_t kept[] = { 0, 3 };     /* the guard counts: on aarch64 a fourth does not fit */
+        uint64_t warm[] = { 0, 3 };     /* the guard counts: on aarch64 a fourth does not fit */
 
         start();
         for (size_t k = 0; k < W_ARRAY_LEN(sizes); k++) {
@@ -155,7 +155,7 @@ TEST(large_free_stacks_do_not_stay)
                 trim_after_two_periods();
                 uint64_t n_warm = w_stack_stats(&pool, sizes[k]).n_warm;
 
-                CHECK(n_warm >= kept[k] && n_warm <= kept[k] + (kept[k] > 0));
+                CHECK(n_warm >= warm[k] && n_warm <= warm[k] + (warm[k] > 0));
         }
         end();
 }
@@ -281,7 +281,7 @@ TEST(high_water_of_a_class_is_its_deepest_and_each_use_is_measured_anew)
         unbind_one(stack, W_STACK_DEFAULT);
 }
 
-TEST(high_water_without_a_view_of_residency_looks_everywhere)
+TEST(high_water_without_a_view_of_residency_searches_everywhere)
 {
         struct stack *stack = bind_one(W_STACK_DEFAULT);
 
@@ -301,7 +301,7 @@ TEST(high_water_of_a_class_is_its_deepest_and_each_use_is_measured_anew)
         test_skip(no_marks);
 }
 
-TEST(high_water_without_a_view_of_residency_looks_everywhere)
+TEST(high_water_without_a_view_of_residency_searches_everywhere)
 {
         test_skip(no_marks);
 }

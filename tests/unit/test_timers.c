@@ -1,4 +1,4 @@
-/* Heaps of timers and the words of alarms, without a scheduler around them. */
+/* Heaps of timers and the words of lazy timers, without a scheduler. */
 #include "sched/timer/timers.h"
 
 #include "base/rand.h"
@@ -121,8 +121,8 @@ TEST(next_at_follows_the_first_timer)
         w_timers_free(&heap);
 }
 
-/* Those who do not own the P leave one slot to the owner. */
-TEST(a_stranger_leaves_one_slot_free)
+/* A thread that does not own the P leaves one slot to the owner. */
+TEST(a_foreign_thread_leaves_one_slot_free)
 {
         begin();
         for (int i = 0; i < N_TIMERS; i++) {
@@ -132,14 +132,14 @@ TEST(a_stranger_leaves_one_slot_free)
         w_timers_free(&heap);
 }
 
-/* ---- Alarms ---------------------------------------------------------------------------------- */
+/* ---- Lazy timers ----------------------------------------------------------------------------- */
 
 static struct p  lone_p;
 static int       n_rung;
 static int64_t   last_due;
 
-/* A P that nobody owns, enough for alarms; nobody keeps the time, nobody needs to be told. */
-static void begin_alarms(void)
+/* A P without an owner, enough for lazy timers; there is no timekeeper that must be notified. */
+static void begin_lazy_timers(void)
 {
         w_sched.all_p[0] = &lone_p;
         w_store_rlx(&w_sched.n_p, 1);
@@ -149,7 +149,7 @@ static void begin_alarms(void)
         n_rung = 0;
 }
 
-static void end_alarms(void)
+static void end_lazy_timers(void)
 {
         w_lazytimers_destroy();
         w_timers_free(&lone_p.timers);
@@ -186,7 +186,7 @@ static int rung_at(int64_t now)
 
 TEST(periods_that_were_missed_are_skipped)
 {
-        begin_alarms();
+        begin_lazy_timers();
         struct lazytimer *a = new_lazytimer(10);
 
         CHECK_EQ(w_lazytimer_set(a, 10), 0);
@@ -201,12 +201,12 @@ TEST(periods_that_were_missed_are_skipped)
         CHECK_EQ(last_due, 60);
         CHECK(w_lazytimer_stop(a));
         CHECK_EQ(rung_at(1000), 0);
-        end_alarms();
+        end_lazy_timers();
 }
 
 TEST(an_enormous_period_overflows_nothing)
 {
-        begin_alarms();
+        begin_lazy_timers();
         struct lazytimer *a = new_lazytimer(W_FOREVER);
 
         CHECK_EQ(w_lazytimer_set(a, 5), 0);
@@ -215,13 +215,13 @@ TEST(an_enormous_period_overflows_nothing)
         CHECK_EQ(w_lazytimer_set(a, W_FOREVER), 1);
         CHECK_EQ(rung_at(W_FOREVER >> 4), 0);
         CHECK(w_lazytimer_stop(a));
-        end_alarms();
+        end_lazy_timers();
 }
 
-/* Put off: the heap finds out when the old time comes. Brought forward: at once. */
+/* Postponed: the heap finds out when the old time comes. Brought forward: at once. */
 TEST(setting_anew_moves_the_time)
 {
-        begin_alarms();
+        begin_lazy_timers();
         struct lazytimer *a = new_lazytimer(W_FOREVER);
 
         CHECK_EQ(w_lazytimer_set(a, 100), 0);
@@ -233,12 +233,12 @@ TEST(setting_anew_moves_the_time)
         CHECK_EQ(w_timers_next_at(&lone_p.timers), 120);
         CHECK_EQ(rung_at(119), 0);
         CHECK_EQ(rung_at(120), 1);
-        end_alarms();
+        end_lazy_timers();
 }
 
-TEST(a_stopped_alarm_stays_in_the_heap_and_can_be_set_again)
+TEST(a_stopped_lazy_timer_stays_in_the_heap_and_can_be_set_again)
 {
-        begin_alarms();
+        begin_lazy_timers();
         struct lazytimer *a = new_lazytimer(W_FOREVER);
 
         CHECK(!w_lazytimer_stop(a));
@@ -254,18 +254,18 @@ TEST(a_stopped_alarm_stays_in_the_heap_and_can_be_set_again)
         CHECK_EQ(rung_at(W_FOREVER), 0);
         CHECK_EQ(lone_p.timers.heap.n, 0);
         CHECK_EQ(w_load_rlx(&lone_p.timers.n_dead), 0);
-        end_alarms();
+        end_lazy_timers();
 }
 
 /* However many are set and stopped, the heap holds no more than a few dead ones. */
-TEST(dead_alarms_are_swept_and_their_records_reused)
+TEST(dead_lazy_timers_are_swept_and_their_records_reused)
 {
-        struct lazytimer *kept[50];
+        struct lazytimer *set[50];
 
-        begin_alarms();
+        begin_lazy_timers();
         for (int i = 0; i < 50; i++) {
-                kept[i] = new_lazytimer(W_FOREVER);
-                CHECK_EQ(w_lazytimer_set(kept[i], 100 + i), 0);
+                set[i] = new_lazytimer(W_FOREVER);
+                CHECK_EQ(w_lazytimer_set(set[i], 100 + i), 0);
         }
         for (int i = 0; i < 100 * N_TIMERS; i++) {
                 struct lazytimer *a = new_lazytimer(W_FOREVER);
@@ -276,15 +276,15 @@ TEST(dead_alarms_are_swept_and_their_records_reused)
         }
         CHECK_EQ(rung_at(W_FOREVER >> 4), 50);
         CHECK_EQ(lone_p.timers.heap.n, 50);
-        end_alarms();
+        end_lazy_timers();
 }
 
-/* Also if nobody sets one any more. */
+/* Also if no timer is set any more. */
 TEST(stopping_many_sweeps)
 {
         static struct lazytimer *many[4 * N_TIMERS];
 
-        begin_alarms();
+        begin_lazy_timers();
         for (int i = 0; i < 4 * N_TIMERS; i++) {
                 many[i] = new_lazytimer(W_FOREVER);
                 CHECK_EQ(w_lazytimer_set(many[i], 100 + i % 77), 0);
@@ -292,5 +292,5 @@ TEST(stopping_many_sweeps)
         for (int i = 0; i < 4 * N_TIMERS; i++)
                 CHECK(w_lazytimer_stop(many[i]));
         CHECK(lone_p.timers.heap.n < 2 * N_TIMERS);
-        end_alarms();
+        end_lazy_timers();
 }

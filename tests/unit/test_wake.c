@@ -1,4 +1,4 @@
-/* tests/unit/test_wake.c - the wake word: who claims when, and what a claim is worth.
+/* tests/unit/test_wake.c - the wake word: which claimer wins, and what a claim means.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,7 +25,7 @@ TEST(a_sleeper_is_won_once)
         CHECK_EQ(w_load_acq(&w.word), W_VERDICT_CANCELED);
 }
 
-TEST(who_does_not_sleep_yet_is_claimed_early_and_once)
+TEST(a_waiter_that_does_not_sleep_yet_is_claimed_early_and_once)
 {
         begin(W_VERDICT_ARMING);
         CHECK_EQ(w_wake_claim(&w, W_VERDICT_OTHER + 5), W_CLAIM_EARLY);
@@ -33,7 +33,7 @@ TEST(who_does_not_sleep_yet_is_claimed_early_and_once)
         CHECK_EQ(w_load_acq(&w.word), W_VERDICT_OTHER + 5);
 }
 
-TEST(a_sole_waiter_is_won_without_a_look)
+TEST(a_sole_waiter_is_won_without_a_check)
 {
         begin(W_VERDICT_ARMING);
         w.sole = true;

@@ -1,4 +1,5 @@
-/* tests/unit/test_window.c - race windows pause every thread that comes to one, or, by name, some.
+/* tests/unit/test_window.c - windows pause every thread that reaches one, or only windows with a
+ * given name.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,8 +22,8 @@ static void pass(const char *windows)
 }
 #endif
 
-/* What decides how long it is paused is drawn each time. */
-TEST(a_thread_that_is_not_wefts_is_paused)
+/* The length of the pause is drawn each time. */
+TEST(a_foreign_thread_is_paused)
 {
 #if defined(W_WINDOWS)
         uint64_t *state = &w_os_foreign()->window_rand;
@@ -41,7 +42,7 @@ TEST(a_thread_that_is_not_wefts_is_paused)
 #endif
 }
 
-TEST(a_thread_of_wefts_is_paused)
+TEST(a_thread_of_weft_is_paused)
 {
 #if defined(W_WINDOWS)
         struct thread self = { .id = 1 };

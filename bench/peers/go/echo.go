@@ -28,7 +28,7 @@ func listenAndServe(serve func(net.Conn)) net.Listener {
 	return listener
 }
 
-// serveEcho is one connection.
+// serveEcho serves one connection.
 func serveEcho(c net.Conn) {
 	defer c.Close()
 	bytes := make([]byte, 1024)
@@ -55,7 +55,7 @@ func loadPath() string {
 	return filepath.Join(filepath.Dir(self), "echo", "echo-load")
 }
 
-// runEcho serves connections while echo-load measures, and looks at the process on the way.
+// runEcho serves connections while echo-load measures. It also measures its own process.
 func runEcho(connections, n int, r *result) {
 	listener := listenAndServe(func(c net.Conn) { go serveEcho(c) })
 	port := listener.Addr().(*net.TCPAddr).Port

@@ -16,8 +16,8 @@ func fib(n int, out chan<- int) {
 	out <- <-parts + <-parts
 }
 
-// runFib: one goroutine per call, no cut-off, results through a channel of two per call. Of Go's
-// two usual ways this is the cheaper one; fib-waitgroup is there to show it.
+// runFib: one goroutine per call, no cut-off, results through a channel of two per call. This is
+// the cheaper of the two usual ways in Go; fib-waitgroup is the other, for comparison.
 func runFib(n int, r *result) {
 	out := make(chan int, 1)
 	start := time.Now()
@@ -27,7 +27,8 @@ func runFib(n int, r *result) {
 	r.extra["wait"] = "channel"
 }
 
-// call is one call of fib that waits for its two children: one allocation holds all they share.
+// call is one call of fib that waits for its two children. One allocation has everything that they
+// share.
 type call struct {
 	wait sync.WaitGroup
 	a, b int
@@ -58,7 +59,7 @@ func runFibWaitGroup(n int, r *result) {
 	r.extra["wait"] = "waitgroup"
 }
 
-// noteFib checks the sum against a plain loop; a wrong one is no result.
+// noteFib checks the sum against a plain loop. A wrong sum is a failure.
 func noteFib(n, got int, took time.Duration, r *result) {
 	a, b := 0, 1
 	for i := 0; i < n; i++ {

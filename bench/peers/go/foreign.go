@@ -1,7 +1,7 @@
 package main
 
-// What needs cgo: threads that are not Go's, and calls of C. Where there is no cgo this file is
-// left out, and the rows are missing.
+// The rows that need cgo: threads that are not Go's, and calls of C. Without cgo this file is left
+// out, and these rows are missing.
 
 /*
 #include <pthread.h>
@@ -79,8 +79,8 @@ func runRegion(n int, r *result) {
 	r.value = float64(time.Since(start).Nanoseconds()) / float64(n)
 }
 
-// runWake: a thread of C's wakes a goroutine while all else is idle, through a pipe: at one P that
-// costs Go less than a call from C into Go that sends on a channel.
+// runWake: a C thread wakes a goroutine while everything else is idle. It uses a pipe: with one P
+// this costs Go less than a call from C into Go that sends on a channel.
 func runWake(n int, r *result) {
 	in, out, err := os.Pipe()
 	if err != nil {

@@ -1,6 +1,6 @@
 // Command go-bench runs one benchmark workload on the Go runtime and prints one line of JSON.
 //
-// Its twin in C stands in bench/weft: the same names, parameters, work and units.
+// The same program for weft is in bench/weft: the same names, parameters, work and units.
 // bench/run.py calls both in turn and compares them.
 //
 // SPDX-License-Identifier: MIT
@@ -19,11 +19,11 @@ type workload struct {
 	name     string
 	unit     string
 	n        int // default
-	min, max int // what -n may be
+	min, max int // the allowed range of -n
 	run      func(n int, r *result)
 }
 
-// result is what a workload measured: the row's figure and whatever else is worth keeping.
+// result is what a workload measured: the row's figure, and further figures.
 type result struct {
 	value float64
 	extra map[string]any

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// runParked: what n goroutines that wait on one channel add to the process.
-// The garbage collector is left as it is: what it has not given back is memory in use.
+// runParked: the memory that n goroutines that wait on one channel add to the process. The settings
+// of the garbage collector are not changed: what it has not given back is memory in use.
 func runParked(n int, r *result) {
 	var reached int64
 	never := make(chan struct{})

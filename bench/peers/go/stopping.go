@@ -17,7 +17,7 @@ const (
 type work struct {
 	group  sync.WaitGroup
 	enough atomic.Bool
-	number atomic.Uint64 // what is computed, so that it is
+	number atomic.Uint64 // the result, so that the compiler keeps the loop
 }
 
 func (w *work) compute() {

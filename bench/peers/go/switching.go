@@ -9,8 +9,8 @@ import (
 const spawnBatch = 1000
 
 // runYield: two goroutines, this one and a partner, yield to each other, half of n each.
-// With more than one P they may run side by side; the figure is then the cost of a yield that
-// finds nobody, which is a different thing under the same name.
+// With more than one P they may run in parallel. The figure is then the cost of a yield that finds
+// no other goroutine, which is not the same measure.
 func runYield(n int, r *result) {
 	var partner sync.WaitGroup
 	yield := func(rounds int) {
@@ -29,7 +29,7 @@ func runYield(n int, r *result) {
 	r.value = float64(time.Since(start).Nanoseconds()) / float64(n)
 }
 
-// runSpawn: one closure for all, so that a goroutine costs no allocation beyond its own.
+// runSpawn: one closure for all goroutines, so that a spawn allocates nothing but the goroutine.
 func runSpawn(n int, r *result) {
 	var batch sync.WaitGroup
 	empty := func() { batch.Done() }

@@ -17,14 +17,14 @@ const (
 	pingEvery    = time.Millisecond
 )
 
-// spreadUs: the middle and the far end of many times.
+// spreadUs: median, 99th percentile and maximum of many times.
 func spreadUs(times []time.Duration) (p50, p99, max float64) {
 	sort.Slice(times, func(i, k int) bool { return times[i] < times[k] })
 	us := func(i int) float64 { return float64(times[i].Nanoseconds()) / 1e3 }
 	return us(len(times) / 2), us(len(times) * 99 / 100), us(len(times) - 1)
 }
 
-// computed is kept, so that it is computed.
+// computed is the result, so that the compiler keeps the loop.
 var computed uint64
 
 // compute: pieces of work per second.
@@ -42,7 +42,7 @@ func compute(length time.Duration) float64 {
 	return float64(pieces) / took.Seconds()
 }
 
-// runBlock: what goroutines that sleep in system calls leave to one that computes.
+// runBlock: the work of a goroutine that computes, beside goroutines that sleep in system calls.
 func runBlock(n int, r *result) {
 	var group sync.WaitGroup
 	var enough atomic.Bool

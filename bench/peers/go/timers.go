@@ -12,7 +12,7 @@ const (
 	maxMs        = 100
 )
 
-// lateness: how late single sleeps end when all is quiet.
+// lateness: how late single sleeps end on an idle runtime.
 func lateness(d time.Duration, p50, p99 string, r *result) {
 	late := make([]float64, singleSleeps)
 	for i := range late {
@@ -25,7 +25,7 @@ func lateness(d time.Duration, p50, p99 string, r *result) {
 	r.extra[p99] = late[singleSleeps*99/100]
 }
 
-// nextMs: the same numbers as in the twin.
+// nextMs: the same numbers as in bench/weft.
 func nextMs(state *uint64) int {
 	*state = *state*6364136223846793005 + 1442695040888963407
 	return 1 + int((*state>>33)%maxMs)

@@ -1,7 +1,8 @@
 /* arch/aarch64/context.h - the switch for 64-bit ARM, AAPCS64. Contract: arch/arch.h.
  *
- * x18, the platform register, is not written. It is listed as clobbered all the same: on Linux
- * compilers use it as a scratch register, and the other side of the switch does.
+ * The switch does not write x18, the platform register. It still lists x18 as clobbered: on Linux
+ * compilers use x18 as a scratch register, so the code on the other side of the switch may change
+ * it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,7 +24,7 @@ struct w_context {
 _Static_assert(offsetof(struct w_context, sp) == 0 && offsetof(struct w_context, pc) == 8 &&
                offsetof(struct w_context, fp) == 16, "the assembly below uses these offsets");
 
-/* First instruction of every new context, arch/aarch64/entry.c: calls fn(arg). */
+/* The first instruction of every new context, in arch/aarch64/entry.c: calls fn(arg). */
 void w_context_entry(void);
 
 static inline void w_context_make(struct w_context *c, void *top, void (*fn)(void *), void *arg)
@@ -37,7 +38,7 @@ static inline void w_context_make(struct w_context *c, void *top, void (*fn)(voi
         c->fp = NULL;
 }
 
-/* `hint #36` is `bti j`: a landing pad where branch protection is on, nothing elsewhere. x16 is the
+/* `hint #36` is `bti j`: a landing pad if branch protection is on, else it does nothing. x16 is a
  * register from which an indirect branch may also enter a function. */
 W_INLINE void w_context_switch(struct w_context *from, struct w_context *to)
 {
@@ -88,7 +89,7 @@ W_INLINE void w_fpenv_save(struct w_fpenv *e)
         e->fpcr = (uint32_t)fpcr;
 }
 
-/* "memory", because to the compiler fegetround() is a function of memory. */
+/* Clobbers "memory", because for the compiler fegetround() reads memory. */
 W_INLINE void w_fpenv_load(const struct w_fpenv *e)
 {
         uint64_t fpcr = e->fpcr;
@@ -96,8 +97,8 @@ W_INLINE void w_fpenv_load(const struct w_fpenv *e)
         __asm__ volatile("msr fpcr, %0" : : "r"(fpcr) : "memory");
 }
 
-/* Return addresses on the stack are signed where the CPU can: XPACLRI takes the signature off. It
- * is a hint, so an older CPU does nothing, and has signed nothing. */
+/* Return addresses on the stack may be signed, if the CPU can do this: XPACLRI removes the
+ * signature. XPACLRI is a hint: a CPU that cannot sign ignores it. */
 W_INLINE const void *w_return_address(const void *saved)
 {
         register const void *lr __asm__("x30") = saved;

@@ -2,7 +2,7 @@
  *
  * Reached by the branch of w_context_switch with sp at {arg, fn}, as w_context_make left them.
  * Calls fn(arg), which must not return. The two words stay where they are, as on x86-64. The
- * return address is declared undefined, so that unwinders stop here, and x29 is 0, so that
+ * return address is declared undefined, so that unwinders stop here. x29 is 0, so that
  * frame-pointer walkers stop too.
  *
  * SPDX-License-Identifier: MIT

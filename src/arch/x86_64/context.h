@@ -20,7 +20,7 @@ struct w_context {
 _Static_assert(offsetof(struct w_context, sp) == 0 && offsetof(struct w_context, pc) == 8 &&
                offsetof(struct w_context, fp) == 16, "the assembly below uses these offsets");
 
-/* First instruction of every new context, arch/x86_64/entry.c: calls fn(arg). */
+/* The first instruction of every new context, in arch/x86_64/entry.c: calls fn(arg). */
 void w_context_entry(void);
 
 static inline void w_context_make(struct w_context *c, void *top, void (*fn)(void *), void *arg)
@@ -34,9 +34,10 @@ static inline void w_context_make(struct w_context *c, void *top, void (*fn)(voi
         c->fp = NULL;
 }
 
-/* The operands are pinned so that neither can be the frame pointer. Vector and mask registers above
- * xmm15 need no mention: the functions that contain this are built for the baseline, which has
- * none of them, and their callers hold nothing in registers that a call may change. */
+/* The operands are pinned so that neither can be the frame pointer. Vector registers above xmm15
+ * and mask registers need no mention. The functions that contain the switch are built for the
+ * baseline, which has none of them, and their callers keep nothing in registers that a call may
+ * change. */
 W_INLINE void w_context_switch(struct w_context *from, struct w_context *to)
 {
         __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
@@ -70,9 +71,9 @@ struct w_fpenv {
 
 enum { W_MXCSR_STATUS = 0x3f }; /* sticky flags: the ABI lets any call change them */
 
-/* fesetround, feenableexcept and fesetenv write mxcsr and the x87 word together, so looking at the
- * cheaper one tells about both. A control word of the x87 alone, set behind libc's back, is not
- * seen. */
+/* fesetround, feenableexcept and fesetenv write mxcsr and the x87 control word together. Reading
+ * mxcsr, which is cheaper, is therefore enough. A program that changes only the x87 control word,
+ * without the C library, is not noticed. */
 W_INLINE bool w_fpenv_is_default(void)
 {
         uint32_t mxcsr;
@@ -89,7 +90,7 @@ W_INLINE void w_fpenv_save(struct w_fpenv *e)
         e->mxcsr = (uint16_t)(mxcsr & ~(uint32_t)W_MXCSR_STATUS);
 }
 
-/* "memory", because to the compiler fegetround() is a function of memory. */
+/* Clobbers "memory", because for the compiler fegetround() reads memory. */
 W_INLINE void w_fpenv_load(const struct w_fpenv *e)
 {
         uint32_t mxcsr = e->mxcsr;

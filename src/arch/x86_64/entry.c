@@ -1,9 +1,9 @@
 /* arch/x86_64/entry.c - where a new context begins.
  *
  * Reached by the jump of w_context_switch with sp at {arg, fn}, as w_context_make left them. Calls
- * fn(arg), which must not return. The two words stay where they are: the stack pointer does not
- * move, is a multiple of 16 at the call, and a debugger finds fn. The return address is declared
- * undefined, so that backtrace(), gdb and C++ unwinding stop here, and rbp is 0, so that
+ * fn(arg), which must not return. The two words stay where they are. The stack pointer therefore
+ * does not move, it is a multiple of 16 at the call, and a debugger finds fn. The return address is
+ * declared undefined, so that backtrace(), gdb and C++ unwinding stop here. rbp is 0, so that
  * frame-pointer walkers stop too.
  *
  * SPDX-License-Identifier: MIT

@@ -1,32 +1,36 @@
 /* os/explore/explore.h - CONTRACT: the explorer tries every execution of a small scenario.
  *
  * A scenario is a handful of threads that call the real sources, built with W_HOOKED. The explorer
- * runs it again and again on one OS thread, each time deciding differently who runs next and which
- * value a load returns, until no decision within the bounds is left: then the result is "complete".
- * Nothing is kept between two executions but the list of decisions (stateless search, depth first).
+ * runs the scenario again and again on one OS thread. Each execution decides differently which
+ * thread runs next and which value a load returns. When no decision within the bounds is left, the
+ * result is "complete". Nothing is kept between two executions but the list of decisions (stateless
+ * search, depth first).
  *
- * The machine it models is C11's, as views over store histories:
+ * The explorer models the machine of C11, as views over store histories:
  *   - each location has the history of its stores; modification order is execution order;
- *   - each thread has a view: per location the oldest store it may still read, per thread how much
- *     of its past is ordered before (happens-before);
- *   - a load returns any store not older than the view, and moves the view there;
- *   - a release store carries its thread's view, an acquire load that reads it joins that view; a
- *     relaxed store carries the view of the last full fence before it, a relaxed load's is joined
- *     by the next full fence; a read-modify-write hands on what the store before it carried
- *     (release sequence; the same thread's later plain stores do not, as in C++20);
- *   - a read-modify-write reads the newest store, a successful CAS too; a failing CAS is a load;
- *   - full fences are in one order, and each sees at least what the earlier ones had seen of every
- *     location (C++20's repair of C11; every machine does it). They order no ordinary memory by
- *     themselves: C11's do not either;
- *   - ordinary memory (w_plain_load, w_plain_store) is checked: two accesses, one a write, that no
- *     happens-before orders are the failure "data race", whatever their values;
- *   - futex wait compares with the newest value and sleeps in one step; it orders nothing. Who of
- *     several sleepers is woken, whether a deadline fires, and (if the scenario asks) waking up for
- *     no reason are decisions like any other.
+ *   - each thread has a view. For each location the view holds the oldest store that the thread may
+ *     still read; for each thread, how much of that thread's past is ordered before
+ *     (happens-before);
+ *   - a load returns any store that is not older than the view, and moves the view there;
+ *   - a release store carries the view of its thread; an acquire load of that store joins the view;
+ *   - a relaxed store carries the view of its thread's last full fence before it; what a relaxed
+ *     load reads is joined by the next full fence of its thread;
+ *   - a read-modify-write also carries what the store before it carried (release sequence). Later
+ *     plain stores of the same thread do not carry it, as in C++20;
+ *   - a read-modify-write reads the newest store, and so does a successful CAS; a failing CAS is a
+ *     load;
+ *   - full fences are in one order. Each fence sees at least what the earlier fences had seen of
+ *     every location (C++20's repair of C11; every machine does this). Fences alone order no
+ *     ordinary memory, as in C11;
+ *   - ordinary memory (w_plain_load, w_plain_store) is checked. Two accesses, one of them a write,
+ *     that no happens-before orders are the failure "data race", whatever their values;
+ *   - futex wait compares with the newest value and sleeps in one step; it orders nothing. The
+ *     explorer decides which of several sleepers is woken, whether a deadline fires, and (if the
+ *     scenario asks) whether a sleep ends for no reason.
  * What it does not model: loads that read stores of the future (load buffering), and modification
- * orders other than execution order. A thread that reads the same stale store of a location four
- * times in a row reads a newer one then: C11 wants stores visible in finite time. For the first gap
- * there is w_explore_claimed() below.
+ * orders other than execution order. w_explore_claimed() below closes the first gap. A thread that
+ * has read the same stale store of a location four times in a row reads a newer store next: C11
+ * wants stores to become visible in finite time.
  *
  * Bounds: a preemption is a switch away from a thread that could go on; a stale read is a load that
  * does not return the newest store. "Complete" means complete within both bounds.
@@ -51,10 +55,10 @@ enum {
 enum explore_failure {
         W_EXPLORE_OK,
         W_EXPLORE_ASSERTION,    /* w_fatal, w_os_abort, or a check of the scenario */
-        W_EXPLORE_DEADLOCK,     /* everybody sleeps: some wake was lost */
+        W_EXPLORE_DEADLOCK,     /* every thread sleeps: a wake was lost */
         W_EXPLORE_RACE,         /* ordinary memory without happens-before */
-        W_EXPLORE_STEPS,        /* no end in sight, in a scenario that may not spin */
-        W_EXPLORE_OUTCOME,      /* an outcome that is not allowed, or a required one never seen */
+        W_EXPLORE_STEPS,        /* too many steps, in a scenario that may not spin */
+        W_EXPLORE_OUTCOME,      /* an outcome is not allowed, or a required outcome is missing */
 };
 
 struct explore_scenario {
@@ -63,15 +67,16 @@ struct explore_scenario {
         struct {
                 const char *name;
                 void      (*fn)(void);
-        } threads[W_EXPLORE_THREADS];   /* ends at the first without fn */
-        /* Before each execution: all memory of the scenario as it shall be. Its atomic accesses are
-         * ordinary ones, and happen before everything. */
+        } threads[W_EXPLORE_THREADS];   /* the list ends at the first entry without fn */
+        /* Called before each execution: sets all memory of the scenario to its initial state. Its
+         * atomic accesses are ordinary accesses, and happen before everything else. */
         void (*setup)(void);
-        /* After each execution that ended by itself: may check, and returns an outcome, 0..63. */
+        /* Called after each execution in which every thread returned. May make checks, and returns
+         * an outcome, 0..63. */
         int  (*check)(void);
         uint64_t allowed;               /* outcomes that may be seen; 0: any */
         uint64_t required;              /* outcomes that must be seen once the search is complete */
-        enum explore_failure must_fail; /* a self-test of the engine: this must be found */
+        enum explore_failure must_fail; /* a self-test of the engine: it must find this failure */
         bool may_spin;                  /* the step limit prunes in place of failing */
         int  spurious;                  /* how many sleeps may end for no reason */
         int  bound;                     /* default for preemptions; 0: 2 */
@@ -89,16 +94,16 @@ struct explore_options {
 
 struct explore_result {
         uint64_t             executions;
-        uint64_t             pruned;    /* of them cut at the step limit */
+        uint64_t             pruned;    /* those cut at the step limit */
         double               seconds;
         bool                 complete;
         uint64_t             seen;      /* outcomes */
         enum explore_failure failure;
         char                 text[512]; /* what failed */
-        char                 trail[W_EXPLORE_TRAIL + 32];       /* replays it */
+        char                 trail[W_EXPLORE_TRAIL + 32];       /* replays the failure */
 };
 
-/* Runs one scenario. On failure the interleaving has been printed on stdout. */
+/* Runs one scenario. After a failure it prints the interleaving on stdout. */
 void w_explore_run(const struct explore_scenario *scenario, const struct explore_options *options,
                    struct explore_result *result);
 
@@ -117,14 +122,16 @@ W_NORETURN void w_explore_fail(const char *fmt, ...) W_PRINTF(1, 2);
                 w_explore_fail("%s at %s:%d", #cond, __FILE__, __LINE__);                       \
 } while (0)
 
-/* Says that for the rest of this execution only the calling thread touches this memory: atomic
- * accesses there are ordinary ones and no steps. Anyone else who comes there ends the program. */
+/* Declares that for the rest of this execution only the calling thread accesses this memory. Atomic
+ * accesses there are ordinary accesses, and not steps. An access by another thread ends the
+ * program. */
 void w_explore_own(const void *addr, size_t size);
 
-/* Says that what this thread last read from the atomic object at `addr` counts: nobody may have
- * overwritten it, or overwrite it, without that read happening before. This is how the scenario of
- * a copy-then-claim protocol closes the load-buffering gap: a machine that lets loads wait could
- * read an overwrite that nothing orders after the load. */
+/* Declares that the thread relies on the value that it last read from the atomic object at `addr`.
+ * The read must happen before every overwrite of that value by another thread, also before an
+ * overwrite that was made already. With this call the scenario of a copy-then-claim protocol closes
+ * the load-buffering gap: a machine that delays loads could read an overwrite that nothing orders
+ * after the load. */
 void w_explore_claimed(const void *addr);
 
 #endif

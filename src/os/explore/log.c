@@ -1,6 +1,4 @@
-/* os/explore/log.c - an execution for people to read: one line per step.
- *
- * Called by   everything in os/explore, while a failure or a --replay is printed.
+/* os/explore/log.c - prints an execution, one line per step.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -42,7 +40,7 @@ void w_ex_log_op_line(const char *op, enum w_order order, const struct w_site *s
                what, base_name(site->file), site->line);
 }
 
-/* Several of these stand in one line. */
+/* One line may need several of these buffers. */
 static char *next_buffer(size_t *size)
 {
         static char buffers[4][96];

@@ -1,7 +1,5 @@
 /* os/explore/memory.c - atomic accesses: store histories, views, and which value a load returns.
  *
- * Called by   base/atomic.h's macros through base/atomic_hooks.h. Model: os/explore/explore.h.
- *
  * The newest value is also kept in the object itself: setup, checks and debuggers read it as
  * ordinary memory, and an object that an execution has not touched yet starts with what is there.
  *
@@ -144,9 +142,9 @@ static struct ex_store *append(struct ex_loc *l, uint64_t value, struct ex_threa
         return s;
 }
 
-/* Another object stands at this address: a frame was left and entered again, and its owner has
- * written the first value before anyone else could know the object. Everyone who knows it now sees
- * at least that. */
+/* A new object is at this address: a frame was left and entered again. The owner of the frame wrote
+ * the first value before any other thread could know the object. Every thread that knows the object
+ * now sees at least that value. */
 static void begin_life(const struct ex_loc *l)
 {
         for (int i = 0; i < w_ex.n_threads; i++)
@@ -248,7 +246,7 @@ static int oldest_readable(const struct ex_thread *t, const struct ex_loc *l)
         return oldest;
 }
 
-/* Choice 0 is the newest, so that the first execution of a search is the usual one. */
+/* Choice 0 is the newest store, so that the first execution of a search is the usual one. */
 static int choose_store(const struct ex_thread *t, const struct ex_loc *l)
 {
         int newest = l->n_stores - 1;
@@ -256,7 +254,8 @@ static int choose_store(const struct ex_thread *t, const struct ex_loc *l)
         return newest - w_ex_choose(newest - oldest_readable(t, l) + 1);
 }
 
-/* For a CAS: the newest, or an older one that differs from `expected`, which makes it fail. */
+/* For a CAS: the newest store, or an older store with a value other than `expected`, which makes
+ * the CAS fail. */
 static int choose_store_cas(const struct ex_thread *t, const struct ex_loc *l, uint64_t expected)
 {
         int found[EX_HISTORY], n = 0;
@@ -281,7 +280,7 @@ static struct ex_thread *begin(enum w_order order)
 
 /* ---- The hooks ------------------------------------------------------------------------------- */
 
-/* Setup, check, or memory that nobody else looks at. */
+/* True in setup and check, and for memory that no other thread accesses. */
 static bool is_ordinary(const void *addr)
 {
         return !w_ex.running || owns(w_ex.cur, (uintptr_t)addr);

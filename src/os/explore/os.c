@@ -1,8 +1,5 @@
 /* os/explore/os.c - the operating system of an explored scenario: futex, yield, time, the end.
  *
- * Called by   base and sched through os/os.h. Everything that is not here refuses by name:
- *             os/explore/refuse.c.
- *
  * SPDX-License-Identifier: MIT
  */
 #include "os/explore/engine.h"
@@ -17,7 +14,7 @@
 
 static const char fatal_prefix[] = "weft: fatal: ";
 
-/* What weft calls fatal ends the execution; what the explorer itself does ends the program. */
+/* A fatal error of weft ends the execution; a fatal error of the explorer ends the program. */
 void w_os_write_err(const char *text, size_t len)
 {
         size_t n = sizeof(fatal_prefix) - 1;
@@ -27,7 +24,7 @@ void w_os_write_err(const char *text, size_t len)
                 w_ex_fail(W_EXPLORE_ASSERTION, "%.*s", (int)(len - n - 1), text + n);
         w_ex.running = false;
         ssize_t ignored = write(2, text, len);
-        (void)ignored;          /* there is nobody left to tell */
+        (void)ignored;          /* there is no other channel */
 }
 
 W_NORETURN void w_os_abort(void)
@@ -50,7 +47,7 @@ int w_os_tid(void)
         return w_ex.cur ? 1 + w_ex.cur->id : 0;
 }
 
-/* No scenario opens a scope on a thread: it is as it was made, in every execution. */
+/* No scenario opens a scope on a thread, so the record is unchanged in every execution. */
 struct w_os_foreign *w_os_foreign(void)
 {
         return w_ex.cur ? &w_ex.cur->foreign : &w_ex.main_foreign;

@@ -1,11 +1,8 @@
 /* os/explore/plain.c - ordinary memory: the race check, and reads that were claimed.
  *
- * Called by   w_plain_load and w_plain_store through base/atomic_hooks.h; memory.c for objects that
- *             are touched both ways; scenarios (w_explore_claimed).
- *
- * Ordinary accesses are no steps: whether two of them race does not depend on their interleaving
- * but on what happens before what. Each ticks its thread's clock, so that a release before it does
- * not cover it. Accesses are matched by address; objects do not overlap in part.
+ * Ordinary accesses are not steps: whether two of them race depends on happens-before, not on their
+ * interleaving. Each access advances its thread's clock, so that an earlier release does not cover
+ * it. Accesses are matched by address; objects do not overlap in part.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +10,7 @@
 
 #include "base/assert.h"
 
-/* A thread whose access in `a` does not happen before what t does now; -1: none. */
+/* Returns a thread with an access in `a` that does not happen before what t does now; -1: none. */
 static int unordered(const struct ex_accesses *a, const struct ex_thread *t)
 {
         for (int i = 0; i < w_ex.n_threads; i++)
@@ -90,7 +87,7 @@ void w_explore_claimed(const void *addr)
                 if (w_ex.locs[i].addr == (uintptr_t)addr)
                         l = &w_ex.locs[i];
         if (l && l->plain_reads.by[me])
-                return;         /* read as ordinary memory, and checked as such */
+                return;         /* read as ordinary memory, and checked there */
         if (!l || !l->last_read_clock[me])
                 w_ex_fail(W_EXPLORE_ASSERTION, "%s claims what it has not read", w_ex.cur->name);
         l->has_claims = true;

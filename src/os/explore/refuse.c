@@ -1,5 +1,7 @@
-/* os/explore/refuse.c - the calls of os/os.h that the explorer does not model: each says so and
- * ends the program, because a scenario that needs one would explore something that is not there.
+/* os/explore/refuse.c - the calls of os/os.h that the explorer does not model.
+ *
+ * Each call prints its name and ends the program, because a scenario that needs the call would
+ * explore something that does not exist.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,7 +9,7 @@
 
 #include "base/fatal.h"
 
-/* Nobody looks at what is refused. */
+/* A refused call uses none of its parameters. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define REFUSE(result, name, params)                                                            \

@@ -1,7 +1,5 @@
 /* os/explore/run.c - the search: execution after execution until none is left.
  *
- * Called by   tests/explore/main.c. Contract: os/explore/explore.h.
- *
  * SPDX-License-Identifier: MIT
  */
 #include "os/explore/engine.h"
@@ -47,7 +45,7 @@ static bool is_allowed(const struct explore_scenario *s, int outcome)
         return !s->allowed || (s->allowed >> outcome & 1);
 }
 
-/* What the execution that has just ended means for the result. */
+/* Adds the execution that has just ended to the result. */
 static void judge(struct explore_result *r)
 {
         r->executions++;
@@ -103,7 +101,7 @@ static void search(const struct explore_options *o, struct explore_result *r)
         r->seconds = clock_now() - started;
 }
 
-/* The execution that the trail describes, once more and aloud. */
+/* Runs the execution that the trail describes once more, and prints it. */
 static void print_execution(void)
 {
         w_ex.logging = true;

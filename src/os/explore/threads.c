@@ -1,11 +1,9 @@
-/* os/explore/threads.c - who runs: threads as fibers, preemption, sleeping on futex words.
+/* os/explore/threads.c - which thread runs: fibers, preemption, sleeping on futex words.
  *
- * Called by   run.c (one execution), the hooks and os calls (steps, sleeps, wakes).
- *
- * The decision who goes on is made on the stack of the thread that has just stopped, so keeping a
- * thread running costs no switch. Fibers outlive executions: a thread that returns waits at the
- * bottom of its stack for the next one. Only an execution that is cut short leaves fibers that must
- * be made anew.
+ * The decision which thread goes on is made on the stack of the thread that has just stopped, so
+ * keeping a thread running costs no switch. Fibers outlive executions: a thread that returns waits
+ * at the bottom of its stack for the next execution. Only an execution that is cut short leaves
+ * fibers that must be made anew.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +25,6 @@ static void go_to(struct fiber *from, struct ex_thread *t)
 {
         w_ex.cur = t;
         t->arrived = true;
-        w_ex.left = from;
         w_fiber_switch(from, &t->fiber);
 }
 
@@ -39,7 +36,7 @@ static struct ex_thread *nth(uint32_t set, int n)
         return &w_ex.threads[__builtin_ctz(set)];
 }
 
-/* A thread that is chosen while it sleeps with a deadline runs because that has come. */
+/* If t was chosen while it sleeps with a deadline, it runs because its deadline has come. */
 static void make_runnable(struct ex_thread *t)
 {
         uint32_t bit = 1u << t->id;
@@ -58,7 +55,6 @@ static void make_runnable(struct ex_thread *t)
 static void back_to_main(struct ex_thread *t)
 {
         w_ex.running = false;
-        w_ex.left = &t->fiber;
         w_fiber_switch(&t->fiber, &w_ex.main);
 }
 
@@ -80,7 +76,7 @@ W_NORETURN static void fail_deadlock(void)
         w_ex_fail(W_EXPLORE_DEADLOCK, "asleep for ever:%s", names);
 }
 
-/* The current thread cannot go on. Returns when it can again, at once if it is chosen itself. */
+/* The current thread cannot go on. Returns when it can again, at once if it is the one chosen. */
 static void give_up(struct ex_thread *t)
 {
         uint32_t set = w_ex.runnable | w_ex.timed;
@@ -159,7 +155,8 @@ int w_ex_wake(uintptr_t addr, int n)
         return n_woken;
 }
 
-/* A yield is a switch that costs no preemption, if there is anybody to switch to. */
+/* A yield is a switch that does not count as a preemption. It does nothing if no other thread can
+ * run. */
 void w_ex_yield(void)
 {
         struct ex_thread *t = w_ex.cur;
@@ -206,7 +203,8 @@ W_NORETURN void w_ex_prune(void)
         abandon();
 }
 
-/* The last to return runs the scenario's check, on its own stack, where a failure can be left. */
+/* The last thread to return runs the scenario's check, on its own stack, which a failure abandons.
+ */
 static void finish(struct ex_thread *t)
 {
         uint32_t bit = 1u << t->id;

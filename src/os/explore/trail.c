@@ -1,12 +1,12 @@
 /* os/explore/trail.c - the list of decisions: depth-first search without keeping states.
  *
- * Called by   whoever has to decide (w_ex_choose), run.c between executions.
+ * An execution follows the trail to its end, and takes choice 0 in each decision beyond. Afterwards
+ * the last decision with an alternative left moves to that alternative, and the decisions behind it
+ * are dropped.
  *
- * An execution follows the trail as far as it goes and takes choice 0 beyond it. Afterwards the
- * last decision that has an alternative left is moved to it, and what lay behind is dropped.
- *
- * As text a trail is `PREEMPTIONS:STALE:DECISIONS`, the bounds because the alternatives depend on
- * them (`-` is unlimited), then one character per decision; choices 0 at the end are left out.
+ * As text a trail is `PREEMPTIONS:STALE:DECISIONS`. It contains the two bounds because the
+ * alternatives depend on them (`-` is unlimited). DECISIONS has one character for each decision;
+ * choices 0 at the end are left out.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -23,9 +23,9 @@ static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN
 static void check_replay(struct ex_choice *c, int n)
 {
         if (c->taken >= n) {
-                fprintf(stderr, "weft-explore: decision %d of the trail is %d, but there are only "
-                        "%d: it belongs to another scenario or other sources\n", w_ex.depth,
-                        c->taken, n);
+                fprintf(stderr, "weft-explore: decision %d of the trail is %d, but it has only %d "
+                        "alternatives: the trail belongs to another scenario or other sources\n",
+                        w_ex.depth, c->taken, n);
                 exit(2);
         }
         c->of = (uint8_t)n;
@@ -79,7 +79,7 @@ void w_ex_trail_text(char *out, size_t size)
         out[len] = '\0';
 }
 
-/* Past the colon, or NULL. */
+/* Returns the text behind the colon, or NULL. */
 static const char *parse_bound(const char *text, int *bound)
 {
         char *end;

@@ -1,10 +1,8 @@
 /* os/explore/witness.c - a failure is printed by a process that was made before the search.
  *
- * Called by   run.c.
- *
- * An execution that fails stops in the middle: what the explored sources keep in static memory
- * (locks held, waiters in line) stays as it is, and a scenario's setup cannot reach all of it. So
- * the process that tells the failure over again is one that has not seen it.
+ * An execution that fails stops in the middle. The static memory of the explored sources (held
+ * locks, queued waiters) stays as it is, and a scenario's setup cannot reach all of it. Therefore
+ * the failure is replayed and printed by another process, in which that execution has not run.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,10 +17,10 @@
 
 static struct {
         pid_t process;
-        int   tell;             /* a trail, or nothing, goes in here */
+        int   tell;             /* a pipe to the witness, for a trail or nothing */
 } witness;
 
-/* Waits for a trail. */
+/* Waits for a trail and prints its execution. Without a trail it prints nothing. */
 W_NORETURN static void be_witness(int from, void (*print)(void))
 {
         char    trail[W_EXPLORE_TRAIL + 32];

@@ -1,6 +1,6 @@
 /* os/linux/cgroup.c - from /proc/self to the tightest CPU quota. Contract: os/linux/cgroup.h.
  *
- * /proc/self/cgroup names the group of the process once per hierarchy, /proc/self/mountinfo says
+ * /proc/self/cgroup names the group of the process once per hierarchy. /proc/self/mountinfo says
  * where each hierarchy is mounted and which of its groups is the root of the mount. For each mount
  * of a hierarchy with CPU limits (version 2, or version 1 with the controller "cpu"; hybrid systems
  * have both) this file finds the directory of our group and reads every limit from there up to the

@@ -1,9 +1,9 @@
 /* os/linux/cpu_usage.c - the CPU time of a thread. Contract: os/thread_state.h.
  *
- * schedstat is read through a descriptor that stays open: 1 us, where opening it costs ten times as
- * much. The descriptor belongs to the thread, not to its number: once the thread has ended a read
- * fails, also if the number belongs to another thread. The state letter in stat is read much more
- * rarely.
+ * schedstat is read through a descriptor that stays open. A read takes 1 us; opening the file takes
+ * ten times as long. The descriptor belongs to the thread, not to its number: once the thread has
+ * ended a read fails, even if another thread has the number. The state letter in stat is read much
+ * more rarely.
  *
  * SPDX-License-Identifier: MIT
  */

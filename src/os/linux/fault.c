@@ -18,7 +18,7 @@
  *   6. callback = NULL.
  *   7. state -> free [FW1].
  * Handler
- *   1. Load callback [FW2]. Not NULL: call it.
+ *   1. Load callback [FW2]. If it is not NULL and the kernel raised the signal, call it.
  *   2. Pass the signal on to earlier[].
  * Edges     [FW1] one watch after another   unwatch: state store-release -> next: state CAS-acquire
  *           [FW2] earlier[] is filled       watch: callback store-release -> handler: load-acquire

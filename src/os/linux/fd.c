@@ -1,8 +1,8 @@
 /* os/linux/fd.c - reading and writing descriptors that the program shares. Contract: os/fd.h.
  *
- * O_NONBLOCK belongs to the open file, which other processes may share: it is never changed.
- * Instead single calls are non-blocking: MSG_DONTWAIT on sockets, RWF_NOWAIT on pipes, files and
- * others.
+ * O_NONBLOCK belongs to the open file, which other processes may share, so weft never changes it.
+ * Instead, single calls are non-blocking: with MSG_DONTWAIT on sockets, with RWF_NOWAIT on pipes,
+ * files and others.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -99,8 +99,8 @@ intptr_t w_os_fd_read_tcp(int fd, void *buf, size_t n, bool *drained)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Around a write that may send SIGPIPE to this thread: blocks the signal and consumes it, unless
- * one was pending before. */
+/* Around a write that may send SIGPIPE to this thread: blocks the signal and consumes it, unless a
+ * SIGPIPE was pending before. */
 struct quiet {
         sigset_t pipe, mask;
         bool     was_pending;

@@ -18,7 +18,8 @@
  *   4. Restore the earlier handler.
  *   5. callback = NULL.
  * Handler
- *   1. The signal is ours: call the callback [PW1], if there is one. Else pass the signal on.
+ *   1. Load callback [PW1].
+ *   2. If the signal is ours, call the callback, if there is one. Else pass the signal on.
  * Edges     [PW1] the chain's action is filled   watch: callback store-release -> handler:
  *                                                load-acquire
  * Tests     unit/test_os_preempt.c
@@ -101,7 +102,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 
 /* ---- Watching -------------------------------------------------------------------------------- */
 
-/* Not the signals that cannot be caught, that report memory faults, or that libc uses itself. */
+/* False for signals that cannot be caught, report memory faults, or belong to libc. */
 static bool may_be_used(int signo)
 {
         return signo > 0 && signo <= SIGRTMAX && (signo < 32 || signo >= SIGRTMIN) &&

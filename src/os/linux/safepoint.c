@@ -1,10 +1,10 @@
 /* os/linux/safepoint.c - where a signal may preempt a thread. Contract: os/code.h.
  *
  * A thread that is in libc, in the dynamic linker, in the vDSO or in the allocator may hold a lock
- * that every other thread needs. The text of these objects is found when the first run starts: the
- * text that holds malloc, operator new, the walk over loaded objects and the unwinder's tables. A
- * program without a dynamic linker has all of it in one piece of text, so none of its threads is
- * ever preempted.
+ * that every other thread needs. The text of these objects is found when the first run starts. It
+ * is the text of the linker and the vDSO, and the text that holds malloc, operator new, the walk
+ * over loaded objects or the unwinder's tables. A program without a dynamic linker has all of these
+ * in one piece of text, so none of its threads is ever preempted.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,7 +30,7 @@ static const char *const names[] = {
         "malloc", "free", "_Znwm", "dl_iterate_phdr", "_Unwind_Find_FDE",
 };
 
-/* The symbol that the program uses, from whichever object; NULL if it has none. */
+/* True: r holds one of the named functions, as the program resolves their names. */
 static bool holds_a_named_one(struct range r)
 {
         for (size_t i = 0; i < W_ARRAY_LEN(names); i++) {

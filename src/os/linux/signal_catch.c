@@ -15,10 +15,10 @@
  *   2. Store callback [CT1].
  *   3. Install the handler.
  * Release (the catcher)
- *   1. The handler is still ours: restore `before`. Else change nothing.
+ *   1. If the handler is still ours, restore `before`. Else leave the program's handler installed.
  * Handler
  *   1. Load callback [CT1] and call it.
- *   2. It returned true: pass the signal on to `next`.
+ *   2. If it returned true, pass the signal on to `next`.
  * Edges     [CT1] next is filled   catch: callback store-release -> handler: load-acquire
  * Buried    a handler that the program installed on top of ours may pass on to ours after the
  *           release. The callback returns true for a released signal, and ours passes it on.
@@ -26,7 +26,7 @@
  *           each other for ever: `next` stays, and `before` is that handler.
  * Late      a handler of an earlier catch may still be passing on: an unchanged `next` is not
  *           written again.
- * Tests     unit/test_os_catch.c, flow/signal/test_signal.c
+ * Tests     unit/test_os_signal_catch.c, flow/signal/test_signal.c
  *
  * SPDX-License-Identifier: MIT
  */
@@ -57,7 +57,7 @@ static struct caught *of(int sig)
 
 /* ---- The handler ----------------------------------------------------------------------------- */
 
-/* True: raised by an instruction of this thread, not sent by a process. */
+/* True: an instruction of this thread raised the signal; no process sent it. */
 static bool is_own_fault(int sig, const siginfo_t *info)
 {
         return info->si_code > 0 &&

@@ -51,8 +51,8 @@ static bool write_all(int fd, const char *text, size_t len, int64_t timeout)
         return true;
 }
 
-/* Consumes the SIGPIPE that the write may have sent to this thread. The caller makes sure that none
- * was pending before, which would not be ours. */
+/* Consumes the SIGPIPE that the write may have sent to this thread. The caller makes sure that no
+ * SIGPIPE was pending before the write: that signal would not be ours. */
 static void eat_sigpipe(const sigset_t *pipe_only)
 {
         struct timespec at_once = { 0 };

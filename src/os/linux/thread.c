@@ -10,7 +10,7 @@
  *   1. Fill the record.
  *   2. Create the thread, with every signal blocked.
  *   3. Load n_taken [TS2].
- *   4. taken is 1 [TS1]: done.
+ *   4. Load taken [TS1]. If it is 1, done.
  *   5. Futex-wait while n_taken is as in step 3. Go to 3.
  * New thread
  *   1. Copy the record.
@@ -50,7 +50,7 @@ enum {
         MAX_DOUBLINGS = 8,
 };
 
-/* No machine has more; keeps the arithmetic below from wrapping. */
+/* No machine has more. The limit keeps the arithmetic below from wrapping. */
 #define MAX_STACK       ((size_t)1 << 48)
 
 struct start {

@@ -1,14 +1,14 @@
 /* os/linux/tty.c - terminals. Contract: os/linux/tty.h, os/fd.h.
  *
- * poll(2) calls a terminal writable that has room for one byte, and write(2) then waits until all
- * bytes are written. No single call can be non-blocking, and O_NONBLOCK belongs to the open file,
- * which other processes share. Therefore this file opens the terminal once more.
+ * poll(2) reports a terminal as writable if it has room for one byte, and write(2) then waits until
+ * all bytes are written. No single call can be non-blocking, and O_NONBLOCK belongs to the open
+ * file, which other processes share. Therefore w_tty_open opens the terminal once more.
  *
  * It does that only where the second descriptor leads to the same terminal. Opening the master of a
- * pty makes another pty, and /dev/tty is the terminal that the process has by now. The terminal
- * behind either of them reports another device than the file has. A terminal that was hung up must
- * not be opened for a process that has lost it: the old descriptor is asked again after the new one
- * was opened, and a later hang-up reaches both.
+ * pty makes another pty, and /dev/tty is the terminal that the process has by now. In both cases
+ * the terminal reports a device number other than the number of the file. A terminal that was hung
+ * up must not be opened for a process that has lost it. Therefore the old descriptor is asked again
+ * after the new descriptor was opened; a later hang-up reaches both.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -59,7 +59,8 @@ int w_tty_open(int fd)
         return -ENOTTY;
 }
 
-/* With VMIN 0. A terminal with VTIME waits that long, unless it is non-blocking: -EAGAIN then. */
+/* True with VMIN 0. With VTIME, read(2) waits that long and then returns 0; but on a non-blocking
+ * terminal it returns -EAGAIN, and the result is false. */
 bool w_os_tty_may_read_empty(int fd)
 {
         struct termios how;

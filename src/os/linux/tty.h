@@ -7,8 +7,8 @@
 
 #include "base/compiler.h"
 
-/* If fd is a terminal on which writes wait: opens a second, non-blocking descriptor of the same
- * terminal for writing, which the caller must close soon. -Exxx: fd is something else, or no
+/* If fd is a terminal on which writes wait, opens a second, non-blocking descriptor of the same
+ * terminal for writing. The caller must close it soon. -Exxx: fd is something else, or no
  * descriptor is available. */
 W_MUST_CHECK int w_tty_open(int fd);
 

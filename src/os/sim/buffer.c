@@ -134,12 +134,12 @@ void w_sim_buffer_drain_some(void)
         }
 }
 
-uint64_t sim_peek(const struct thread *whose, const void *addr, unsigned size)
+uint64_t sim_peek(const struct thread *reader, const void *addr, unsigned size)
 {
         uint64_t value;
 
-        for (uint32_t i = 0; whose && w_sim.n_buffered && i < w_sim.n_slots; i++)
-                if (w_sim.ms[i].self == whose && w_sim.ms[i].n_stores &&
+        for (uint32_t i = 0; reader && w_sim.n_buffered && i < w_sim.n_slots; i++)
+                if (w_sim.ms[i].self == reader && w_sim.ms[i].n_stores &&
                     w_sim_buffer_find(&w_sim.ms[i], addr, size, &value))
                         return value;
         return w_sim_memory_read(addr, size);

@@ -1,11 +1,11 @@
-/* os/sim/choose.c - which M runs next: three strategies, because no single one finds every bug.
+/* os/sim/choose.c - which M runs next: three strategies, because none finds every bug alone.
  *
  *   BY_CHANCE    before each step, with a chance drawn per run, any READY M: many small mixes.
  *   BY_SLICE     one M runs for long, then any READY M: one party far ahead of or behind the rest.
  *   BY_PRIORITY  the READY M with the highest random priority runs; at a few random steps the
- *                running M falls below all others. A bug that needs d ordering constraints is
- *                then found with a probability that does not shrink with the number of steps
- *                except by its (d - 1)th power (the idea of probabilistic concurrency testing).
+ *                running M falls below all others. This is the idea of probabilistic concurrency
+ *                testing: the chance to find a bug that needs d ordering constraints falls only
+ *                with the (d - 1)th power of the number of steps.
  *
  * No M runs longer than `patience` steps while another M is READY: a loop that waits for another M
  * must end under every strategy.
@@ -56,7 +56,7 @@ static struct sim_m *nth_ready(uint64_t set, uint32_t n)
         return &w_sim.ms[__builtin_ctzll(set)];
 }
 
-static struct sim_m *anybody(uint64_t set)
+static struct sim_m *any_thread(uint64_t set)
 {
         return nth_ready(set, w_rand_below(&w_sim.rand, (uint32_t)__builtin_popcountll(set)));
 }
@@ -96,7 +96,7 @@ static struct sim_m *choose_by_slice(void)
         if (w_sim.slice_left-- > 0)
                 return w_sim.running;
         w_sim.slice_left = w_rand_below(&w_sim.rand, 2 * w_sim.profile.slice);
-        return anybody(w_sim.ready);
+        return any_thread(w_sim.ready);
 }
 
 struct sim_m *w_sim_choose_at_step(void)
@@ -107,7 +107,7 @@ struct sim_m *w_sim_choose_at_step(void)
                 return w_sim_choose_other();
         switch (w_sim.profile.strategy) {
         case BY_CHANCE:
-                return w_sim_chance(w_sim.profile.p_switch) ? anybody(w_sim.ready)
+                return w_sim_chance(w_sim.profile.p_switch) ? any_thread(w_sim.ready)
                                                             : w_sim.running;
         case BY_SLICE:
                 return choose_by_slice();
@@ -125,7 +125,7 @@ struct sim_m *w_sim_choose_other(void)
                 return w_sim.running;
         w_sim.slice_left = w_rand_below(&w_sim.rand, 2 * w_sim.profile.slice);
         if (w_sim.profile.strategy != BY_PRIORITY)
-                return anybody(others);
+                return any_thread(others);
         if (w_sim.running->state == M_READY)
                 demote(w_sim.running);
         w_sim.reconsider = false;

@@ -109,7 +109,7 @@ void w_sim_starve_at_step(void)
 {
         struct sim_m *self = w_sim.running;
 
-        if (self->call || !w_sim_chance(self->is_struck ? STARVES_PREEMPTED : STARVES_AT_STEP))
+        if (self->call || !w_sim_chance(self->in_preempt ? STARVES_PREEMPTED : STARVES_AT_STEP))
                 return;
         uint64_t most = w_sim_chance(512) ? TIMEOUT_NS : (uint64_t)w_sim.scarce_ns;
 

@@ -4,8 +4,8 @@
  * Some reads and writes move fewer bytes than they could; reads from a TCP socket never do. A
  * watched pipe reports new bytes each time, but room only if a caller has found that there was
  * none, as real sockets do. Pipes serve as sockets too: an error that a scenario sets is returned
- * once, to the next read or write. And they serve as terminals, which are used after a poll only.
- * Numbers are reused at once, the lowest first, as by real kernels.
+ * once, to the next read or write. They also serve as terminals, which are used only after a poll.
+ * Numbers are reused at once, the lowest first, as in real kernels.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -229,7 +229,7 @@ void sim_fail_file(int fd, int error)
         w_sim_call("fail");
         struct sim_file *file = w_sim_file(fd);
 
-        SIM_CHECK(file, "%d, which is to fail, is not open", fd);
+        SIM_CHECK(file, "%d, which must fail, is not open", fd);
         file->error = error;
         w_sim_poller_mark(file->pipe, file->writes);
         W_SIM_LOG(w_sim.running, NULL, "fails    %d, with %d", fd, error);
@@ -373,7 +373,7 @@ intptr_t w_os_fd_write_blocking(int fd, const void *buf, size_t n)
 
 /* ---- Several buffers, and messages ----------------------------------------------------------- */
 
-/* Through one buffer: a pipe holds no more. */
+/* The bytes go through one buffer of this size: a pipe holds no more. */
 enum { ROOM = PIPE_BYTES };
 
 static intptr_t readv_now(int fd, bool waits, const struct iovec *v, int n, int64_t at)

@@ -86,7 +86,7 @@ int w_os_futex_wake(w_atomic_u32 *word, int n)
                 n_woken++;
         }
         if (n_woken == 0)
-                W_SIM_LOG(w_sim.running, NULL, "futex    wakes nobody on %s",
+                W_SIM_LOG(w_sim.running, NULL, "futex    wakes no thread on %s",
                           word_name(w_sim.running, word));
         w_sim_return();
         return n_woken;

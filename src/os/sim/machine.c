@@ -123,13 +123,13 @@ static void pass_time_until(int64_t at)
         w_sim.now = at;
 }
 
-static void wait_for_somebody(void)
+static void wait_for_a_thread(void)
 {
         if (w_sim.next_due_at <= w_sim.now)
                 ready_the_due();
         while (!w_sim.ready) {
                 if (w_sim.next_due_at == W_FOREVER)
-                        sim_fail("deadlock: nobody can run and nobody has a deadline");
+                        sim_fail("deadlock: no thread can run and none has a deadline");
                 pass_time_until(w_sim.next_due_at);
                 ready_the_due();
         }
@@ -188,7 +188,7 @@ bool w_sim_wait(int64_t due_at)
         self->woken = false;
         w_sim.ready &= ~(UINT64_C(1) << self->slot);
         w_sim_set_due(self, due_at);
-        wait_for_somebody();
+        wait_for_a_thread();
         switch_to(w_sim_choose_other());
         return self->woken;
 }
@@ -212,7 +212,7 @@ void w_sim_leave_for_good(void)
 
         self->state = M_ENDED;
         w_sim.ready &= ~(UINT64_C(1) << self->slot);
-        wait_for_somebody();
+        wait_for_a_thread();
         struct sim_m *next = w_sim_choose_other();
 
         let_run(next);

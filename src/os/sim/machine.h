@@ -3,7 +3,7 @@
  * A simulated thread (an M, "m0" the first) is in one of four states:
  *
  *   FREE     no thread            -> WAITING  w_os_thread_start (its first step may be late)
- *   READY    may run; at most one of the READY runs, w_sim.running
+ *   READY    may run; at most one READY thread runs, w_sim.running
  *                                 -> WAITING  itself, w_sim_wait;  -> ENDED  itself, end of fn
  *   WAITING  until due_at         -> READY    when the time has come; wakers bring due_at forward
  *   ENDED    waits to be joined   -> FREE     the joiner
@@ -12,9 +12,9 @@
  * that is. `born` describes its first stack. Code under test may switch between goroutine stacks
  * inside an M without telling the simulator, and the simulator may switch away from the M on any of
  * them. `here` then adopts that stack until the M runs again, and ASan tells the next M the bounds
- * of the stack before. The fibers of goroutines belong to the scheduler under test. They are valid
- * while the goroutine does not run, `here` while the M does not run, and neither is read outside
- * its time.
+ * of the stack before. The fibers of goroutines belong to the scheduler under test. Such a fiber is
+ * valid while its goroutine does not run, and `here` while its M does not run. Neither is read at
+ * any other time.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,7 @@
 #include "os/os.h"
 #include "os/sim/sim.h"
 
-enum { N_STORES = 12 };         /* entries of a store buffer; a full one drains its oldest */
+enum { N_STORES = 12 };         /* entries of a store buffer; if full, the oldest is drained */
 
 struct sim_store {
         void                *addr;
@@ -53,7 +53,7 @@ struct sim_m {
         struct w_os_foreign  foreign;
 
         const char          *call;      /* the OS call it is in; NULL: none */
-        const void          *word;      /* it sleeps on this; NULL: on nothing, or woken */
+        const void          *word;      /* it sleeps on this word; NULL: on none, or woken */
         uint32_t             expected;
         bool                 woken;     /* by another M, not by its deadline */
         int64_t              due_at;    /* WAITING: becomes READY then */
@@ -69,7 +69,7 @@ struct sim_m {
         int64_t              works_since;       /* not counted in `run` yet */
         uint32_t             n_timers;          /* made for it, and not deleted */
         int64_t              preempts_at;        /* of `run`; 0: its timer is not armed */
-        bool                 is_struck;         /* it is in the preemption handler */
+        bool                 in_preempt;        /* it is in the preemption handler */
         bool                 is_sent;           /* w_os_preempt_send; has not arrived */
         bool                 sleeps;            /* in w_os_sleep_until */
 
@@ -176,7 +176,7 @@ struct sim_known {
         struct sim_file *file;          /* NULL: free */
         int              fd;
         uint32_t         seq, events;   /* events 0: not armed */
-        bool             watched;       /* then events are the ones not reported yet */
+        bool             watched;       /* then events is 1 until a new event is reported */
 };
 
 struct sim_net {
@@ -250,7 +250,7 @@ void w_sim_step(void);
 
 /* The same at the entry of an OS call: costs more time and empties the store buffer. */
 void w_sim_call(const char *call);
-/* ... and at its end. */
+/* The end of that OS call. */
 void w_sim_return(void);
 
 /* Sleeps until due_at or until another M wakes it; true if woken. */
@@ -287,7 +287,7 @@ void w_sim_starve_at_step(void);
 
 /* ---- run.c: threads and the run ------------------------------------------------------------- */
 
-/* Makes a WAITING thread in a free slot; NULL if there is none. */
+/* Makes a WAITING thread in a free slot. NULL: no slot is free, or no stack is available. */
 struct sim_m *w_sim_m_new(const char *name, size_t stack_size, void (*fn)(void *), void *arg);
 void w_sim_m_free(struct sim_m *m);
 
@@ -354,9 +354,9 @@ int w_sim_new_fd(struct sim_file *file);
 /* A free record. */
 struct sim_file *w_sim_new_file(void);
 struct sim_pipe *w_sim_new_pipe(void);
-/* One end fewer. */
+/* Removes one end of the pipe. */
 void w_sim_leave_pipe(struct sim_pipe *pipe, bool writes);
-/* From or to a pipe, as read and write; all: no short reads. */
+/* Read from a pipe and write to it, as read(2) and write(2). all: no short reads. */
 intptr_t w_sim_take_bytes(struct sim_pipe *pipe, bool all, void *buf, size_t n);
 intptr_t w_sim_put_bytes(struct sim_pipe *pipe, const void *buf, size_t n);
 
@@ -376,7 +376,7 @@ void     w_sim_socket_end(struct sim_socket *s);
 
 struct iovec;
 
-/* Without waiting, and with. */
+/* w_sim_file_try does not wait, w_sim_file_use waits. */
 intptr_t w_sim_file_try(int fd, const struct iovec *v, int n, int64_t at, bool writes);
 intptr_t w_sim_file_use(int fd, const struct iovec *v, int n, int64_t at, bool writes);
 

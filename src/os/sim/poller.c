@@ -1,10 +1,11 @@
 /* os/sim/poller.c - events on descriptors. Contract: os/poller.h.
  *
- * Like the real poller it registers files, each under a number. A file whose number was closed
- * stays registered while another number leads to it, and its events are reported under the old
- * number. A waiter may receive a report late, as a thread that the kernel has woken but does not
- * run. A watched file is reported when a new event has happened, with all conditions that hold by
- * then: the last bytes and the end of the stream may be one report. Some reports are spurious.
+ * Like the real poller it registers files, each under a number. After that number was closed, a
+ * file stays registered as long as another number leads to it, and its events are reported under
+ * the old number. A waiter may receive a report late, like a thread that the kernel has woken but
+ * does not run. A watched file is reported when a new event has happened, with all conditions that
+ * hold by then: the last bytes and the end of the stream may be one report. Some reports are
+ * spurious.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +15,7 @@
 
 #define SLEEPS_HERE (&w_sim.net)        /* as sim_m.word */
 
-/* The events that a wait would report for it now. */
+/* The events that a wait would report for k now. */
 static uint32_t news_of(const struct sim_known *k)
 {
         if (!k->file || !k->events)
@@ -260,14 +261,14 @@ static void invent(void)
                 k->events = 1;
 }
 
-/* The events were reported; the next ones are new again. */
+/* The events were reported; the next events are new again. */
 static void look_away(struct sim_known *k)
 {
         k->events = 0;
         (void)w_sim_file_look(k->file);
 }
 
-/* Reports not always all events, and in any order. */
+/* Reports some or all of the events, in any order. */
 static int gather(struct w_os_event *out, int n)
 {
         if (w_sim.profile.p_spurious && w_sim_chance(w_sim.profile.p_spurious))
@@ -327,10 +328,10 @@ int w_os_poller_wait(struct w_os_poller *poller, struct w_os_event *out, int n,
 void w_os_poller_wake(struct w_os_poller *poller)
 {
         (void)poller;
-        w_sim_call("poller ring");
-        SIM_CHECK(w_sim.net.is_open, "the bell of a poller that is not open");
+        w_sim_call("poller wake");
+        SIM_CHECK(w_sim.net.is_open, "the wakeup of a poller that is not open");
         w_sim.net.wakeups = true;
-        W_SIM_LOG(w_sim.running, NULL, "poller   rings");
+        W_SIM_LOG(w_sim.running, NULL, "poller   wakeup is set");
         w_sim_poller_tell();
         w_sim_return();
 }
@@ -338,8 +339,8 @@ void w_os_poller_wake(struct w_os_poller *poller)
 void w_os_poller_wake_clear(struct w_os_poller *poller)
 {
         (void)poller;
-        w_sim_call("poller hush");
+        w_sim_call("poller wake clear");
         w_sim.net.wakeups = false;
-        W_SIM_LOG(w_sim.running, NULL, "poller   is quiet");
+        W_SIM_LOG(w_sim.running, NULL, "poller   wakeup is cleared");
         w_sim_return();
 }

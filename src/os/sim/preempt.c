@@ -11,7 +11,7 @@
 
 #include <errno.h>      /* EAGAIN and others */
 
-enum { PREEMPTS_AT_STEP = 24, SENT_AT_STEP = 256, MAY_HOLD = 768 };  /* chances of 1024 */
+enum { PREEMPTS_AT_STEP = 24, SENT_AT_STEP = 256, SAFEPOINT = 768 };  /* chances of 1024 */
 
 int w_os_preempt_watch(int signo, void (*on_preempt)(const struct w_os_regs *regs,
                                                     enum w_os_preempt_cause why))
@@ -41,7 +41,7 @@ void w_os_preempt_unwatch(void)
 bool w_os_is_safepoint(const void *pc)
 {
         (void)pc;
-        return w_sim_chance(MAY_HOLD);
+        return w_sim_chance(SAFEPOINT);
 }
 
 /* ---- Timers ---------------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ void w_os_cpu_timer_arm(const struct w_os_cpu_timer *timer, int64_t ns)
         w_sim_call("timer arm");
         struct sim_m *m = m_of(timer->id);
 
-        SIM_CHECK(m, "a timer is armed whose thread has ended");
+        SIM_CHECK(m, "a timer of a thread that has ended is armed");
         W_SIM_LOG(w_sim.running, NULL, "timer    of m%u in %ld ns", m->number, (long)ns);
         m->preempts_at = m->run + ns;
         w_sim_return();
@@ -126,7 +126,7 @@ int w_os_signal_is_blocked(int tid, int signo)
         w_sim_call("signal is blocked");
         const struct sim_m *m = m_of(tid);
         int rc = w_sim_fails() ? -EMFILE : !m ? -ENOENT :
-                 m->is_struck || (m->mask.bits[0] & W_SIG_BIT(signo)) != 0;
+                 m->in_preempt || (m->mask.bits[0] & W_SIG_BIT(signo)) != 0;
 
         w_sim_return();
         return rc;
@@ -141,12 +141,12 @@ int w_os_thread_state(int tid, struct w_os_thread_state *out)
         int rc = w_sim_fails() ? -EMFILE : !m ? -ENOENT : 0;
 
         if (m) {
-                bool waits = m->word || (!m->is_struck && (m->sleeps || m->joining));
+                bool waits = m->word || (!m->in_preempt && (m->sleeps || m->joining));
                 bool for_ever = m->word && m->due_at == W_FOREVER;
 
                 *out = (struct w_os_thread_state){ .computes = !waits,
                                             .goes_on = for_ever || (m->sleeps && w_sim_chance(512)),
-                                            .sp = m->is_struck ? sim_handler_stack : NULL };
+                                            .sp = m->in_preempt ? sim_handler_stack : NULL };
         }
         w_sim_return();
         return rc;
@@ -176,14 +176,14 @@ bool w_os_code_find(const void *addr, struct w_os_symbol *out)
 
 /* ---- Interrupting ---------------------------------------------------------------------------- */
 
-static void strike(struct sim_m *self, enum w_os_preempt_cause why)
+static void run_handler(struct sim_m *self, enum w_os_preempt_cause why)
 {
         static const struct w_os_regs nowhere;
         const char *call = self->call;
 
-        self->is_struck = true;
+        self->in_preempt = true;
         w_sim.on_preempt(&nowhere, why);
-        self->is_struck = false;
+        self->in_preempt = false;
         self->call = call;
 }
 
@@ -191,22 +191,22 @@ void w_sim_preempt(void)
 {
         struct sim_m *self = w_sim.running;
 
-        if (self->is_struck || !w_sim.on_preempt || self->run < self->preempts_at - 1)
+        if (self->in_preempt || !w_sim.on_preempt || self->run < self->preempts_at - 1)
                 return;
-        W_SIM_LOG(self, NULL, "timer    strikes");
+        W_SIM_LOG(self, NULL, "timer    signals");
         self->preempts_at = 0;
-        strike(self, W_PREEMPT_BY_TIMER);
+        run_handler(self, W_PREEMPT_BY_TIMER);
 }
 
 void w_sim_preempt_sent(void)
 {
         struct sim_m *self = w_sim.running;
 
-        if (self->is_struck || !w_sim.on_preempt || is_blocked(self))
+        if (self->in_preempt || !w_sim.on_preempt || is_blocked(self))
                 return;
-        W_SIM_LOG(self, NULL, "signal   strikes");
+        W_SIM_LOG(self, NULL, "signal   arrives");
         self->is_sent = false;
-        strike(self, W_PREEMPT_BY_SEND);
+        run_handler(self, W_PREEMPT_BY_SEND);
 }
 
 void w_sim_preempt_at_step(void)

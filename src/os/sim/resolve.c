@@ -1,6 +1,6 @@
 /* os/sim/resolve.c - names of hosts on the simulated machine. Contract: os/names.h.
  *
- * A name itself says which addresses it has, see sim.h.
+ * The letters of a name say which addresses it has, see sim.h.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -41,7 +41,7 @@ static struct sim_list *new_list(void)
                 *list = (struct sim_list){ .used = true };
                 return list;
         }
-        sim_fail("too many answers that nobody has freed");
+        sim_fail("too many answers that were not freed");
 }
 
 /* Label by label. False: the name is unknown. */

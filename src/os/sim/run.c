@@ -40,7 +40,7 @@ static bool provide_stack(struct sim_m *m, size_t size)
         return true;
 }
 
-/* The last steps of a thread: joiners go on, its slot waits for them. */
+/* The last steps of a thread. Its joiners go on; its slot stays until the thread is joined. */
 static W_NORETURN void end_thread(struct sim_m *self)
 {
         if (self->foreign.at_end)

@@ -1,9 +1,9 @@
 /* os/sim/signal.c - caught signals. Contract: os/signal.h.
  *
- * A signal of sim_raise() hits a thread that does not block it, before one of its next steps, at
- * any point, at the latest when the thread is about to sleep on a word or in the poller. Or it hits
- * a thread that sleeps there, and wakes it. A second signal of the same number before that is
- * merged with the first.
+ * A signal of sim_raise() hits a thread that does not block it, before any of the thread's next
+ * steps. At the latest it hits a thread that is about to sleep on a word or in the poller. It may
+ * also hit a thread that sleeps there, and wake it. A second signal of the same number before that
+ * is merged with the first.
  *
  * SPDX-License-Identifier: MIT
  */

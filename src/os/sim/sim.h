@@ -1,9 +1,9 @@
 /* os/sim/sim.h - the simulated machine, for authors of scenarios.
  *
- * The library's own sources, built with W_HOOKED, run on one OS thread. Threads are fibers, time is
- * virtual, and before every atomic access and every call of os/os.h a generator that is seeded once
- * per run may let another thread go on, drain a buffered store, fail the call or delay a wake-up.
- * The same scenario and seed give the same run, step for step.
+ * The library's own sources, built with W_HOOKED, run on one OS thread. Threads are fibers, and
+ * time is virtual. A random generator is seeded once per run. Before every atomic access and every
+ * call of os/os.h it may let another thread go on, drain a buffered store, fail the call or delay a
+ * wake-up. The same scenario and seed give the same run, step for step.
  *
  * What is simulated, and what is not:
  *   - each thread has a store buffer, so that a missing StoreLoad fence shows. Loads are never
@@ -12,8 +12,8 @@
  *   - plain memory is not buffered. An atomic object must therefore not change its role (be set
  *     through `raw`, freed, or leave its frame) while a store to it may still be buffered: a
  *     read-modify-write, w_fence_full() or a call of os/os.h by the same thread empties the buffer;
- *   - every thread has a CPU of its own; spending time is a call, sim_work(), and so is having to
- *     wait for that CPU, sim_starve(), unless a scenario makes them scarce.
+ *   - every thread has a CPU of its own. A thread spends CPU time in the call sim_work(), and waits
+ *     for its CPU in the call sim_starve(), unless a scenario makes CPUs scarce.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -31,13 +31,13 @@ struct thread;
  * calls that always succeed. */
 struct sim_config {
         bool     calls_fail;    /* per seed: thread, memory, membarrier and signal calls may fail */
-        uint32_t fail_at;       /* not 0: exactly the fail_at-th call that can fail does */
+        uint32_t fail_at;       /* not 0: of the calls that can fail, only the fail_at-th does */
         bool     no_spurious;   /* a futex sleep ends only by wake or deadline */
         bool     no_late;       /* wake-ups and starts take effect at once */
         bool     slow_starts;   /* some threads begin milliseconds after they were started */
         bool     slow_voice;    /* the reader of stderr takes milliseconds */
         bool     no_weak;       /* TSO in every run */
-        bool     may_leave;     /* threads may still exist, memory be mapped, when main returns */
+        bool     may_leave;     /* main may return with threads left and memory mapped */
         const char *dies_of;    /* not NULL: the run must end by a fatal error with this text; the
                                  * next run finds the library's static data as they were then */
         uint32_t max_steps;     /* 0: SIM_MAX_STEPS; more is reported as a live-lock */
@@ -107,8 +107,8 @@ uint64_t sim_peek(const struct thread *thread, const void *addr, unsigned size);
 /* Virtual time. No step. */
 int64_t sim_now(void);
 
-/* A memory fault at addr on the calling thread: the watcher of w_os_faults_watch() sees it; if
- * there is none or it returns, the run has failed. */
+/* A memory fault at addr on the calling thread: calls the callback of w_os_faults_watch(). If there
+ * is no callback, or it returns, the run has failed. */
 void sim_fault(void *addr);
 
 /* Sends a signal to the process: soon it hits a thread that does not block it, at any point. False:
@@ -128,8 +128,8 @@ int  sim_dup(int fd);
 int  sim_open_file(uint32_t size);
 /* The largest number of threads that waited for regular files at the same time. No step. */
 uint32_t sim_most_busy(void);
-/* From now on every call returns -EAGAIN, though the poller cannot wait for it: a file that was
- * opened non-blocking, with a driver that may have to wait. */
+/* From now on every call on fd returns -EAGAIN, though the poller cannot wait for fd: a file that
+ * was opened non-blocking, with a driver that may have to wait. */
 void sim_refuse_file(int fd);
 /* From now on that end of a pipe has no non-blocking calls, as a terminal. A blocking call takes
  * that long, and a call that would wait for ever fails the run. No step. */

@@ -204,7 +204,7 @@ intptr_t w_sim_socket_write(struct sim_socket *s, const void *buf, size_t n)
 
 void w_sim_socket_end(struct sim_socket *s)
 {
-        SIM_CHECK(!s->sleeper, "a socket ends while somebody connects it");
+        SIM_CHECK(!s->sleeper, "a socket ends while a thread connects it");
         for (uint32_t i = 0; s->state == S_LISTENS && i < s->n_pending; i++) {
                 struct sim_socket *peer = s->pending[i];
 

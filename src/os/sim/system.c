@@ -168,7 +168,7 @@ void sim_fault(void *addr)
         W_SIM_LOG(w_sim.running, NULL, "fault    at %s", w_sim_value((uintptr_t)addr));
         if (w_sim.on_fault)
                 w_sim.on_fault(addr);
-        sim_fail("memory fault that nobody claims");
+        sim_fail("memory fault that no handler claims");
 }
 
 /* ---- Processors ----------------------------------------------------------------------------- */

@@ -3,12 +3,12 @@
  *
  * Protocols   cites freeze (sched/run/freeze.c).
  *
- * Code that keeps frame pointers is followed exactly. libc keeps none. In a thread that is in one
- * of libc's functions, the register has the frame pointer of some caller, or any number. Between
- * that frame and the stack pointer lie the return addresses of calls that left no frame. So if the
- * register leads nowhere, or is not known, the stack is searched for the first frame from which the
- * chain leads to its end. Every word below that frame that may be a return address is reported with
- * a question mark: it may also be a leftover of an earlier call.
+ * Code that keeps frame pointers is followed exactly. libc keeps none. In a thread that is in a
+ * function of libc, the register has the frame pointer of some caller, or any number. Between that
+ * frame and the stack pointer lie the return addresses of calls that left no frame. If the register
+ * leads nowhere, or is not known, the stack is searched for the first frame from which the chain
+ * leads to its end. Every word below that frame that may be a return address is reported with a
+ * question mark: it may also be a leftover of an earlier call.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,8 +20,8 @@
 #include "sched/sched.h"
 
 enum {
-        SEARCH_BYTES = 16 * 1024,       /* more stack than libc's functions use, resolvers too */
-        G0_BYTES_MAX = 1024 * 1024,     /* what weft_blocking promises; beyond: another stack */
+        SEARCH_BYTES = 16 * 1024,       /* more stack than libc uses, resolvers included */
+        G0_BYTES_MAX = 1024 * 1024,     /* weft_blocking promises this; beyond: another stack */
         ENTRY_BYTES = 32,
 };
 
@@ -32,7 +32,7 @@ struct area {
 };
 
 /* Finds the goroutine's stack, or the stack of g0 up to the frame that called the goroutine. False:
- * the thread is on another stack, a signal stack or one that the program made. */
+ * the thread is on another stack, a signal stack or a stack that the program made. */
 static W_NO_SANITIZE bool find_area(struct area *p, const struct m *mp, const struct g *gp,
                                      const struct w_os_regs *regs)
 {
@@ -120,7 +120,8 @@ W_NO_SANITIZE void w_backtrace_take(struct backtrace *c, const struct m *mp, con
                 c->frames[c->n_frames++] = pc;
 }
 
-/* The program's own code has a frame, if any code has. */
+/* If the chain was complete and the thread was stopped in code of the program, no call is missing:
+ * code of the program has a frame, if any code has. Then no maybe is reported. */
 static void each_maybe(const struct backtrace *c, backtrace_fn *fn, void *arg)
 {
         if (!c->searched && w_os_is_safepoint(c->frames[0]))

@@ -1,7 +1,7 @@
 /* sched/inspect/backtrace.h - the calls that led a thread to where it is, copied from its stack.
  *
  * Taking and reporting are two steps. Taking copies words and takes no lock. Names are looked up
- * later, when no thread waits for it.
+ * later, when no thread waits for the caller.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -25,7 +25,8 @@ struct m;
 struct w_os_regs;
 
 /* Copies the backtrace of mp, which runs gp and has these registers. gp's stack must stay mapped
- * meanwhile, but its contents may change. Code is what w_os_code_learn has found. */
+ * meanwhile, but its contents may change. Which addresses are code is what w_os_code_learn has
+ * found. */
 void w_backtrace_take(struct backtrace *c, const struct m *mp, const struct g *gp,
                   const struct w_os_regs *regs);
 

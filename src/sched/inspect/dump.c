@@ -1,11 +1,11 @@
 /* sched/inspect/dump.c - weft_dump: every goroutine, as text.
  *
- * The world is stopped. On g0, because a goroutine's stack may be small, everything to report is
- * recorded in a log (sched/inspect/dump_log.c). The stacks of waiting goroutines are walked by
+ * The world is stopped. Everything to report is recorded in a log (sched/inspect/dump_log.c), on
+ * g0, because a goroutine's stack may be small. The stacks of waiting goroutines are walked by
  * their frame pointers, from the saved context to the entry. The threads of goroutines that run
  * without a P are frozen until their backtraces are copied (sched/run/freeze.c); they run again
  * while the copies are logged. The log is written after the world has started, in a blocking
- * region: its reader may be a goroutine, or there may be none.
+ * region: the reader of the output may be a goroutine, or there may be no reader.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -29,13 +29,14 @@ struct dump {
         struct g       *self;
         bool            hide_self;
         struct freeze  *freeze;         /* NULL: no thread was frozen */
-        const char     *frame;          /* then: the frame of self, unless on another stack */
+        const char     *frame;          /* without a freeze: the frame of the caller */
 };
 
 /* ---- One goroutine --------------------------------------------------------------------------- */
 
 /* Uninstrumented, as the functions below: the fatal report stops no thread, and the stop of the
- * world does not stop a goroutine without a P. What changes meanwhile is printed as read. */
+ * world does not stop a goroutine without a P. Values that change meanwhile are printed as they
+ * were read. */
 static W_NO_SANITIZE void log_frames_from(struct dump *d, struct frames f)
 {
         const void *pc;
@@ -57,7 +58,7 @@ static W_NO_SANITIZE const char *state_name(const struct g *gp, enum g_state sta
         return state == G_WAITING ? w_wait_reason_name(gp->reason) : w_g_state_name(state);
 }
 
-/* Byte by byte: the function that formats it is instrumented. */
+/* Copies the name byte by byte, because the function that formats it is instrumented. */
 static W_NO_SANITIZE void copy_name(char name[W_NAME_BYTES], const struct g_cold *cold)
 {
         for (int i = 0; i < W_NAME_BYTES - 1; i++)
@@ -85,7 +86,7 @@ static W_NO_SANITIZE bool open_entry(struct dump *d, const struct g *gp, enum g_
         return w_dump_log_open(&d->log, text, n < sizeof(text) ? n : sizeof(text) - 1);
 }
 
-/* NULL: no M ran gp without a P when the freeze began, or none does any more. */
+/* NULL: no M ran gp without a P when the freeze began, or gp's M does not run it any more. */
 static const struct frozen_m *find_frozen(const struct dump *d, const struct g *gp)
 {
         for (uint32_t i = 0; i < d->freeze->n; i++)
@@ -94,7 +95,8 @@ static const struct frozen_m *find_frozen(const struct dump *d, const struct g *
         return NULL;
 }
 
-/* In a call of weft_blocking the outer frames are on the goroutine's own stack. */
+/* In a call of weft_blocking the outer frames are on the goroutine's own stack. They are logged
+ * after the frames on g0. */
 static W_NO_SANITIZE void log_running(struct dump *d, const struct g *gp)
 {
         const struct frozen_m *fm = find_frozen(d, gp);
@@ -105,8 +107,9 @@ static W_NO_SANITIZE void log_running(struct dump *d, const struct g *gp)
                 log_frames(d, gp);
 }
 
-/* For the fatal report: its caller is at fault. A call of weft_blocking is on the thread's own
- * stack; the frames of its caller are logged then. On a signal stack nothing is logged. */
+/* For the fatal report: the goroutine that called it is at fault, so its frames are logged. A call
+ * of weft_blocking runs on the thread's own stack; then the frames of the caller of weft_blocking
+ * are logged. On a signal stack nothing is logged. */
 static W_NO_SANITIZE void log_caller(struct dump *d, const struct g *gp)
 {
         const struct stack *stack = gp->stack;
@@ -184,8 +187,9 @@ static void write_log(void *arg)
         w_dump_log_free(&d->log);
 }
 
-/* A run that ends drops goroutines that wait for a P, so none waits for one while it has a log to
- * free. A foreign thread leaves the run before it writes. */
+/* A run that ends drops goroutines that wait for a P. So a goroutine must not wait for a P while it
+ * has a log to free: the log is freed in the blocking region. A foreign thread leaves the run
+ * before it writes. */
 static void dump(int fd, bool hide_self)
 {
         struct dump d = { .fd = fd, .self = w_g(), .hide_self = hide_self };
@@ -216,7 +220,8 @@ void w_dump_hidden(int fd)
         dump(fd, true);
 }
 
-/* Stops nothing, because something is already wrong. What changes meanwhile is printed as read. */
+/* Stops nothing, because something is already wrong. Values that change meanwhile are printed as
+ * they were read. */
 void w_dump_fatal(void)
 {
         struct dump d = { .now = w_os_now(), .self = w_g(),

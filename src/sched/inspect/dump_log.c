@@ -1,11 +1,11 @@
-/* sched/inspect/dump_log.c - what a dump has found, in memory of its own. Contract:
+/* sched/inspect/dump_log.c - what a dump has found, in separate memory. Contract:
  * sched/inspect/dump_log.h.
  *
  * While the world is stopped, addresses are recorded and nothing is written: the reader of the
- * output may be a goroutine. When the log is written, goroutines at the same place that were
- * created at the same place share one list of names, below the header lines of all of them. The
- * names are looked up only then. Memory is mapped, not allocated: a thread that runs on without a P
- * may hold the allocator's lock for long. Entries do not move.
+ * output may be a goroutine. Goroutines that are at the same place and were created at the same
+ * place share one list of names. When the log is written, the list stands below the header lines of
+ * all these goroutines. The names are looked up only then. Memory is mapped, not allocated: a
+ * thread that runs on without a P may hold the allocator's lock for long. Entries do not move.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,21 +19,21 @@
 
 enum {
         CHUNK_BYTES = 256 * 1024,       /* address space; pages are committed as they are filled */
-        OUT_BYTES = 32 * 1024,          /* of the first chunk: the output buffer */
+        OUT_BYTES = 32 * 1024,          /* of the first chunk, for the output buffer */
         FRAMES_MAX = W_BACKTRACE_FRAMES + W_BACKTRACE_MAYBES + W_FRAMES_MAX + 8,
         WRITE_TIMEOUT_NS = 1000000000,
 };
 
 struct dump_log_chunk {
         struct dump_log_chunk *next;
-        size_t                 n, room; /* of bytes[]: in use, and in all */
+        size_t                 n, room; /* of bytes[]: used, and in total */
         _Alignas(16) char      bytes[];
 };
 
 struct dump_log_entry {
-        struct dump_log_entry *next;    /* in the order in which they were opened */
+        struct dump_log_entry *next;    /* in the order in which entries were opened */
         struct dump_log_entry *same;    /* the next entry with the same frames */
-        struct dump_log_entry *last;    /* the last of these; set in the first of them only */
+        struct dump_log_entry *last;    /* the last entry of `same`; set in the first only */
         struct dump_frame     *frames;
         uint32_t               n_frames;
         uint32_t               header_bytes;
@@ -80,7 +80,7 @@ void w_dump_log_begin_unbuffered(struct dump_log *r)
         *r = (struct dump_log){ .lines = w_lines_err(), .unbuffered = true };
 }
 
-/* Room for an entry with the largest number of frames. NULL: no memory. */
+/* Returns room for an entry with the largest number of frames. NULL: no memory. */
 static struct dump_log_entry *room_for(struct dump_log *r, size_t header_bytes)
 {
         size_t most = aligned(sizeof(struct dump_log_entry) + header_bytes) +
@@ -156,7 +156,7 @@ void w_dump_log_close(struct dump_log *r)
 
 /* ---- Entries with equal frames --------------------------------------------------------------- */
 
-/* The first entry of each list of frames; open addressing. */
+/* The first entry with each list of frames. A hash table with open addressing. */
 struct table {
         struct dump_log_entry **slots;
         size_t              mask;       /* number of slots - 1 */

@@ -29,7 +29,7 @@ struct dump_frame {
 
 struct dump_log {
         struct lines           lines;
-        bool                   unbuffered;      /* nothing is recorded: writes each frame at once */
+        bool                   unbuffered;      /* records nothing, writes each frame at once */
         bool                   cut;             /* there was no memory for all entries */
         struct dump_log_chunk *first, *last;
         struct dump_log_entry *oldest, *newest, *open;
@@ -48,7 +48,8 @@ void w_dump_log_add(struct dump_log *r, enum dump_frame_kind kind, uintptr_t val
 void w_dump_log_close(struct dump_log *r);
 
 /* Writes the log. Equal lists of frames are written once, below the headers of all entries that
- * have them. Waits as long as the descriptor does; a nonblocking descriptor gets a second. */
+ * have them. A write to a blocking descriptor waits as long as the kernel makes it wait. For a
+ * nonblocking descriptor that is full, the call waits for a second at most. */
 void w_dump_log_write(struct dump_log *r);
 void w_dump_log_free(struct dump_log *r);
 

@@ -13,9 +13,9 @@
 
 enum { ERR_TIMEOUT_NS = 20000000 };
 
-/* A frame pointer that leaves the stack or does not climb ends the walk. It may be any number if
+/* A frame pointer that leaves the stack or does not climb ends the walk. It may be any number, if
  * code uses the register for other things. So nothing is added to it before the comparison: -1
- * would become small. */
+ * would become a small number. */
 W_NO_SANITIZE const void *w_frames_next(struct frames *f)
 {
         if ((uintptr_t)f->at < (uintptr_t)f->low || (uintptr_t)f->at > (uintptr_t)f->end - 16)
@@ -32,7 +32,8 @@ struct lines w_lines_err(void)
         return (struct lines){ .fd = 2, .timeout = ERR_TIMEOUT_NS };
 }
 
-/* Without a buffer the next line may still get through, so it is tried. */
+/* After a failed write, an unbuffered stream tries the next line again: that line may still get
+ * through. */
 static void write_out(struct lines *to, const char *text, size_t n)
 {
         if (!to->lost && !w_os_write(to->fd, text, n, to->timeout))
@@ -69,7 +70,7 @@ void w_line_write(struct lines *to, const char *fmt, ...)
         w_text_write(to, text, n < sizeof(text) ? n : sizeof(text) - 1);
 }
 
-/* symbol: NULL if the linker knows none. */
+/* symbol: NULL if no symbol is known. */
 static void write_frame(struct lines *to, const void *pc, const struct w_os_symbol *symbol,
                         bool maybe)
 {

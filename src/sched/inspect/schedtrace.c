@@ -2,8 +2,8 @@
  * milliseconds.
  *
  * The line has Go's format, so that readers and scripts that know it can read it. scheddetail=1
- * adds a line for each P and goroutine. Nothing is stopped for it: what changes meanwhile is
- * printed as read.
+ * adds a line for each P and goroutine. No thread is stopped for this: values that change meanwhile
+ * are printed as they were read.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,7 +17,7 @@ static struct {
         int64_t began_at, next_at;
 } trace;
 
-/* In brackets the lengths of the first queues, as many as fit a line. */
+/* The lengths of the first queues, as many as fit the line, are in brackets. */
 static void trace_line(void)
 {
         char   text[256];

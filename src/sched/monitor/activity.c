@@ -1,5 +1,5 @@
-/* sched/monitor/activity.c - what an M does that stays in user code: it is blocked, it computes, or
- * it gets no CPU.
+/* sched/monitor/activity.c - what an M does while it stays in user code: it is blocked, it computes
+ * or it gets no CPU.
  *
  * Protocols   owns cpu-usage.
  *
@@ -12,10 +12,10 @@
  *             several. Run time lags by a tick, so the full 10 ms cannot be required. It is summed
  *             up because on an overloaded machine Ms that compute mostly wait, and must lose their
  *             Ps in the end.
- *   starved   otherwise. Another thread would only make that worse; a new window begins.
- * If the monitor itself came late, the clock proves nothing and a new window begins; the run time
- * until then still counts. The limit is half, not all, because a goroutine in a storm of page
- * faults runs a little between them.
+ *   starved   otherwise. One more thread would make the lack of CPUs worse. A new window begins.
+ * If the monitor itself came late, the clock proves nothing and a new window begins. The run time
+ * until then still counts. The limit is half of the window, not all of it, because a goroutine in a
+ * storm of page faults runs a little between the faults.
  *
  * A read costs 1 us, so it happens at most once in a millisecond for each P, and only if that P is
  * needed.
@@ -25,18 +25,18 @@
  * Goal      The descriptor of an M is open as long as the monitor may want it, and is closed once.
  *           No thread reads from a closed descriptor: its number may be a file of the program by
  *           then.
- * Parties   monitor; M when it ends, or the thread that abandons it.
+ * Parties   monitor; M, when it ends; ender, which abandons Ms.
  * Words     m.usage_fd   NONE       no descriptor
  *                        GONE       the M has ended
  *                        otherwise  the descriptor + 1
  * Monitor   1. Takes the descriptor out of the word, or opens one. GONE: nothing to do.
  *           2. Reads.
  *           3. CAS NONE -> descriptor. CAS fails: the M has ended; closes the descriptor.
- * M         Exchanges the word for GONE; closes the descriptor that it got.
+ * M, ender  Exchange the word for GONE; close the descriptor that was in it.
  * Why it is closed once   The thread that takes the descriptor out of the word owns it. If the
  *           record went to another thread meanwhile, step 3 gives that record the old descriptor.
  *           The next read fails, and closes it.
- * Orders    None: the number is all that is passed on, and the kernel orders its own data.
+ * Orders    None: only the number is passed on, and the kernel orders its own data.
  * Tests     sim scenarios blocked_*; flow/sched/monitor/test_blocked_report.c,
  *           flow/sched/monitor/test_take_unused_p.c.
  *
@@ -63,7 +63,7 @@ enum { NONE = 0 };
 
 /* ---- Asking the kernel ----------------------------------------------------------------------- */
 
-/* Returns a descriptor that is the caller's, or -Exxx. */
+/* Returns a descriptor that the caller owns, or -Exxx. */
 static int borrow_fd(struct m *mp)
 {
         uint32_t have = w_load_rlx(&mp->usage_fd);                  /* hint: decided by the CAS */
@@ -129,11 +129,11 @@ static enum activity judge(const struct sample *s, const struct w_os_cpu_usage *
         return usage->run - s->first_run >= COMPUTES_NS ? W_ACTIVITY_RUNNING : W_ACTIVITY_STARVED;
 }
 
-/* True: this verdict does not take the P; a new window begins. */
-static bool keeps_p(enum activity verdict)
+/* True: with this activity the M keeps its P, and a new window begins. */
+static bool keeps_p(enum activity activity)
 {
-        return verdict == W_ACTIVITY_STARVED ||
-               (verdict == W_ACTIVITY_RUNNING && w_sched.config.preempt != WEFT_PREEMPT_ALL);
+        return activity == W_ACTIVITY_STARVED ||
+               (activity == W_ACTIVITY_RUNNING && w_sched.config.preempt != WEFT_PREEMPT_ALL);
 }
 
 void w_activity_update(struct sample *s, int64_t now)
@@ -144,7 +144,7 @@ void w_activity_update(struct sample *s, int64_t now)
                 return;
         s->read_at = now;
         if (read_usage(s->m, &usage) < 0) {
-                s->verdict = now - s->since < WINDOW_NS ? W_ACTIVITY_NOT_YET : W_ACTIVITY_UNKNOWN;
+                s->activity = now - s->since < WINDOW_NS ? W_ACTIVITY_NOT_YET : W_ACTIVITY_UNKNOWN;
                 return;
         }
         s->run = usage.run;
@@ -155,8 +155,8 @@ void w_activity_update(struct sample *s, int64_t now)
                 begin_window(s, &usage, now);
                 return;
         }
-        s->verdict = judge(s, &usage, now);
-        if (keeps_p(s->verdict))
+        s->activity = judge(s, &usage, now);
+        if (keeps_p(s->activity))
                 begin_window(s, &usage, now);
 }
 
@@ -169,13 +169,13 @@ void w_activity_rebase(struct sample *s, int64_t now)
 {
         s->since = now;
         s->has_base = false;
-        if (s->verdict != W_ACTIVITY_RUNNING)
-                s->verdict = W_ACTIVITY_NOT_YET;
+        if (s->activity != W_ACTIVITY_RUNNING)
+                s->activity = W_ACTIVITY_NOT_YET;
 }
 
 void w_activity_forget(struct sample *s, int64_t now)
 {
-        s->verdict = W_ACTIVITY_NOT_YET;
+        s->activity = W_ACTIVITY_NOT_YET;
         w_activity_rebase(s, now);
         s->preempt_by_at = 0;
         s->first_run = NOT_SEEN;

@@ -1,4 +1,4 @@
-/* sched/monitor/activity.h - what an M does that stays in user code.
+/* sched/monitor/activity.h - what an M does while it stays in user code.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,11 +8,11 @@
 #include "sched/m.h"
 #include "sched/p.h"
 
-/* s->m is at s->where, in user code and in no region, and its P is needed. Sets s->verdict to what
- * is known about it now. Context: the monitor. */
+/* s->m is at s->where, in user code and in no region, and its P is needed. Sets s->activity to what
+ * is known about s->m now. Context: the monitor. */
 void w_activity_update(struct sample *s, int64_t now);
 
-/* When the window ends: more is known about s->m then. */
+/* Returns when the window ends. More is known about s->m then. */
 int64_t w_activity_next(const struct sample *s);
 
 /* Begins a new window. The CPU time of s->m so far still counts. Context: the monitor. */

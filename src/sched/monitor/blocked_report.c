@@ -3,17 +3,17 @@
  *
  * Protocols   owns blocked-report; cites take (sched/preempt/take.c).
  *
- * When the monitor has taken the P of a blocked M it finds out where the goroutine is blocked: it
+ * When the monitor has taken the P of a blocked M, it finds out where the goroutine is blocked: it
  * copies the calls that led there from the goroutine's stack. How long the block lasts is known
  * when the M enters weft again. Then the goroutine itself writes the report, with names of
  * functions. The monitor must not look names up: that may wait for a lock of the dynamic linker,
- * which the blocked thread may hold. A goroutine that is still blocked after a second is reported
- * by the monitor, without names, and not again.
+ * which the blocked thread may hold. If a goroutine is still blocked after a second, the monitor
+ * reports it without names. There is no second report of that block.
  *
- * A goroutine that enters before the monitor has looked reports the place of its entry. Two reports
- * are for the same place if the goroutines began in the same function and entered weft at the same
- * line; or if both are still blocked, in the same function, equally deep in their stacks. If the
- * kernel does not tell what a thread does, only goroutines that enter again report.
+ * A goroutine that enters before the monitor has found its place reports the place of its entry.
+ * Two reports are for the same place if the goroutines began in the same function and entered weft
+ * at the same line; or if both are still blocked, in the same function, equally deep in their
+ * stacks. If the kernel does not tell what a thread does, only goroutines that enter again report.
  *
  * PROTOCOL blocked-report
  *
@@ -32,15 +32,15 @@
  *           1. Switches to g0, m.curg := NULL.
  *           2. Under the lock copies m.block, since := 0.
  *           3. Reports, unless told. Switches back.
- * P is given   The thread that gives the M a P again: since := 0, together with lost_p.
- * Why the stack stays   An M that was in user code while the monitor had the lock gets as far as
- *           its own lock in step 2 and no farther: its goroutine neither ends nor moves. It may run
- *           until then, and the copy may be nonsense. Its own code writes to the stack, so the
- *           stack is read as words.
- * Why no block is reported twice   Step 4 of the monitor and step 2 of the M hold one lock.
+ * P is given   The thread that gives the M a P again: since := 0, lost_p := NULL.
+ * Why the stack stays   Suppose that the M was in user code while the monitor had the lock. Then
+ *           the M cannot pass the lock of its own step 2: its goroutine neither ends nor moves. It
+ *           may run until then, and the copy may be nonsense. The M writes to the stack meanwhile,
+ *           so the stack is read as words.
+ * Why no block is reported twice   Step 4 of the monitor and step 2 of the M hold the same lock.
  * Tests     flow/sched/monitor/test_blocked_report.c,
- *           flow/sched/monitor/test_blocked_report_where.c, sim scenarios blocked_told,
- *           blocked_other; mutants blocked-*; windows blocked-before-look, blocked-seen-in-user.
+ *           flow/sched/monitor/test_blocked_report_where.c, sim scenarios blocked_report,
+ *           blocked_other; mutants blocked-*; windows blocked-before-check, blocked-seen-in-user.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -112,8 +112,8 @@ static void write_call_unnamed(void *arg, const void *pc, bool maybe)
         w_frame_write_unnamed(arg, pc, maybe);
 }
 
-/* `back`: where the goroutine entered weft; NULL: it is still blocked. Writes rarely: if stderr is
- * not read, the monitor gives up after the first write. */
+/* `back`: where the goroutine entered weft; NULL: it is still blocked. Collects the lines in a
+ * buffer, for few writes: if stderr is not read, the monitor gives up after the first write. */
 static void write_report(const struct block *b, struct frames *back)
 {
         char         buf[TELL_BYTES];
@@ -155,7 +155,7 @@ static void describe(struct block *b, const struct g *gp, int64_t since)
         w_name_copy(b->name, cold->name);
 }
 
-/* Copies what the monitor has seen of the block. If it has seen nothing, the calls are unknown. */
+/* Copies what the monitor knows about the block. If it knows nothing, the calls are unknown. */
 static void end_block(struct m *mp, struct block *out)
 {
         w_lock(&w_sched.lock);
@@ -186,7 +186,7 @@ void w_blocked_report_return(struct m *mp, const void *frame)
         struct back b = { .m = mp, .g = gp, .since = mp->blocked_since };
 
         mp->blocked_since = 0;
-        if (!gp || mp->on_g0)           /* in a region: the monitor has not looked */
+        if (!gp || mp->on_g0)           /* in a region: no report */
                 return;
         b.frames = (struct frames){ .at = frame, .low = frame, .end = gp->stack->end };
         w_on_g0(report, &b);
@@ -194,7 +194,8 @@ void w_blocked_report_return(struct m *mp, const void *frame)
 
 /* ---- The monitor ----------------------------------------------------------------------------- */
 
-/* Equal for goroutines that block at the same place, and mostly for those only. */
+/* Returns a number for the place. Goroutines that block at the same place get equal numbers; others
+ * hardly ever do. 0: the place is unknown. */
 static uintptr_t place_in(const struct stack *stack, const struct w_os_thread_state *state)
 {
         uintptr_t depth = (uintptr_t)stack->top - (uintptr_t)state->sp;
@@ -246,7 +247,7 @@ void w_blocked_report_locate(struct m *mp, uint32_t where, int64_t since)
 
         if (!read_state(mp, &state))
                 state.pc = state.sp = NULL;
-        W_WINDOW("blocked-before-look");
+        W_WINDOW("blocked-before-check");
         w_lock(&w_sched.lock);
         if (mp->lost_p && w_load_acq(&mp->where) == where) {        /* [MK1] */
                 W_WINDOW("blocked-seen-in-user");
@@ -260,7 +261,8 @@ int64_t w_blocked_report_next(void)
         return w_sched.sysmon.blocked_next_at;
 }
 
-/* The next M to check, one at a time, because goroutines wait for the monitor. NULL: none. */
+/* Returns the next M to check. NULL: none. Only one M at a time is checked, because goroutines wait
+ * for the monitor. */
 static struct m *find_due_locked(int64_t now)
 {
         struct m *found = NULL;
@@ -298,7 +300,7 @@ static bool must_report(struct m *mp, int64_t now, const struct w_os_thread_stat
         bool          tells = false;
 
         w_lock(&w_sched.lock);
-        if (b->since && b->look_at <= now) {    /* else it has entered, and is blocked anew */
+        if (b->since && b->look_at <= now) {    /* else mp has entered, and is blocked anew */
                 bool stays = state && state->pc == b->pc && state->sp == b->sp &&
                              w_load_acq(&mp->where) == b->where;            /* [MK1] */
 

@@ -1,4 +1,4 @@
-/* sched/monitor/deadlock.c - finds out that all goroutines wait and that no thread can wake one.
+/* sched/monitor/deadlock.c - finds out that all goroutines wait and no thread can wake any.
  *
  * Protocols   owns deadlock; cites sysmon (sched/monitor/sysmon.c), threads
  *             (sched/thread/thread.c), timekeeper (sched/timer/timekeeper.c).
@@ -19,26 +19,26 @@
  *           4. No timer is set. Then under the lock: as in 2, and sleeps is still true.
  *           5. No more threads than weft's own: fatal. More threads: checks again after pauses that
  *              grow, and reports the state after a while, once a minute at most.
- * M         Goes to sleep, or has ended, and all other Ms sleep: sleeps := false, wakes the
+ * M         When an M goes to sleep or ends, and all other Ms sleep: sleeps := false, wakes the
  *           monitor, which begins at 1.
- * Why no false alarm   From 2 to 4 no P was used, because that would have ended sleeps. Nor has any
- *           M been awake or ended: to find all Ms asleep afterwards would have ended sleeps, too.
- *           So no user code ran on Ms, and at 3 all threads of weft existed. Without foreign
- *           threads at 3, no thread could create new ones. What foreign threads did before they
- *           ended was complete by 3: a goroutine that they woke was in the global queue, with a P
- *           taken for it, or a timer was in a heap. Step 4 would have seen that. From 4 on no
- *           thread is left to do anything.
+ * Why no false alarm   From 2 to 4 no P was used, because that would have set sleeps to false. Nor
+ *           was any M awake, and none ended: the last M to sleep or end would have set sleeps to
+ *           false too. So no user code ran on Ms, and at 3 all threads of weft existed. Without
+ *           foreign threads at 3, no thread could create new threads. What foreign threads did
+ *           before they ended was complete by 3: a goroutine that they woke was in the global
+ *           queue, with a P taken for it, or a timer was in a heap. Step 4 would have seen that.
+ *           From 4 on no thread is left to do anything.
  * Why the count, not the list of threads   A listing ends early if the thread that it has come to
- *           ends meanwhile. The count is one number. If it is too high, because a thread is not
- *           quite gone, that costs a pause.
- * Why the alarm comes   The last condition of 2 may become true by an M that sleeps or ends: it
- *           wakes the monitor. Or by a foreign thread or a wake source: while there are any, the
- *           monitor comes back by itself. If a foreign thread stops the last timer, that is noticed
- *           when the timer would have been due.
+ *           ends meanwhile. The count is one number. It may be too high, because a thread is not
+ *           quite gone; that costs only a pause.
+ * Why the alarm comes   An M that sleeps or ends may make the last condition of 2 true: that M
+ *           wakes the monitor. A foreign thread or a wake source may make it true: while there are
+ *           any, the monitor checks again by itself. If a foreign thread stops the last timer, the
+ *           monitor notices when the timer would have been due.
  * Unknown   Without /proc, or if no descriptor is available, nothing is reported. Threads that
  *           tools have put into the process (a sanitizer, an emulator) count as foreign threads. A
  *           program that leaves all wakeups to a signal handler must use a thread for that.
- * Background   After weft_start the program's own threads are there by definition: no check.
+ * Background   After weft_start the program has threads of its own by definition: no check.
  * Rejected  A check in the M that goes to sleep last: it would read /proc each time. The list of
  *           threads.
  * Tests     crash/test_deadlock.c, sim scenarios deadlock_*, mutants deadlock-*.
@@ -48,7 +48,6 @@
 #include "sched/monitor/deadlock.h"
 
 #include "base/assert.h"
-#include "sched/live.h"
 #include "sched/monitor/sysmon.h"
 #include "sched/sched.h"
 #include "sched/thread/thread.h"
@@ -148,7 +147,7 @@ int64_t w_deadlock_check(int64_t now)
         bool     by_source = quiet && source_may_wake_locked();
 
         w_unlock(&w_sched.lock);
-        if (!quiet || w_timers_pending() || w_live_count() == 0)
+        if (!quiet || w_timers_pending() || w_g_count_alive() == 0)
                 return W_FOREVER;
         if (w_sched.deadlock.quiet_since == 0)
                 w_sched.deadlock.quiet_since = now;
@@ -164,6 +163,6 @@ int64_t w_deadlock_check(int64_t now)
         if (quiet && n_others == 0)
                 w_fatal("all goroutines are asleep - deadlock!");
         if (quiet)
-                report_quiet(now, w_live_count(), n_others);
+                report_quiet(now, w_g_count_alive(), n_others);
         return next_check(now);
 }

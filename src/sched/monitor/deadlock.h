@@ -1,4 +1,4 @@
-/* sched/monitor/deadlock.h - finds out that all goroutines wait and that no thread can wake one.
+/* sched/monitor/deadlock.h - finds out that all goroutines wait and no thread can wake any.
  *
  * PROTOCOL deadlock: sched/monitor/deadlock.c.
  *
@@ -16,15 +16,15 @@ struct wake_source {
         struct wake_source *next;
 };
 
-/* Adds a source: once per run and record. Context: any thread, a run is on. */
+/* Adds a source, at most once per run for each record. Context: any thread, a run is on. */
 void w_deadlock_except(struct wake_source *o);
 
-/* An M has gone to sleep or has ended; it may have been the last one awake. With sched.lock. */
+/* An M has gone to sleep or has ended; it may have been the last M awake. With sched.lock. */
 void w_deadlock_asleep_locked(void);
 
 /* Ends the process if no thread can ever use a P again. Returns when it must be called again if
- * nothing happens; W_FOREVER: not at all. Context: the monitor, about to sleep until a P is used
- * (sched.sysmon.sleeps). */
+ * nothing happens meanwhile; W_FOREVER: never. Context: the monitor, about to sleep until a P is
+ * used (sched.sysmon.sleeps). */
 int64_t w_deadlock_check(int64_t now);
 
 /* Something has happened since the last check. Context: the monitor. */

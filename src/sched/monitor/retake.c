@@ -3,8 +3,8 @@
  * Protocols   cites take (sched/preempt/take.c), idle (sched/idle.c).
  *
  * An M is a suspect if it was in the same epoch of user code at two samples: 20 us apart in a
- * blocking region, 10 ms apart in any other code. It keeps its P if the P is not needed: with an
- * idle P or a spinning M, waiting work is found without this P.
+ * blocking region, 10 ms apart in any other code. It keeps its P if the P is not needed. If there
+ * is an idle P or a spinning M, waiting work is found without this P.
  *
  * An M that is blocked, or in a blocking region, makes no use of its P. It loses the P as soon as a
  * runnable goroutine or a due timer exists on any P: the P where that work waits may belong to an M
@@ -37,8 +37,8 @@ enum {
         REGION_NS = 20000,
         SLICE_NS = 10000000,
         NOPREEMPT_NS = 100000000,
-        PREEMPT_WITHIN_NS = 5000000,       /* a tick of the kernel: it checks timers then */
-        STARVED_NS = 15000000,          /* more, for an M that has got no CPU to stop on */
+        PREEMPT_WITHIN_NS = 5000000,       /* a tick of the kernel, which checks timers then */
+        STARVED_NS = 15000000,          /* in addition, for an M that gets no CPU */
 };
 
 /* ---- Samples --------------------------------------------------------------------------------- */
@@ -74,7 +74,8 @@ static void forget_sample(struct sample *s, int64_t now)
         w_activity_forget(s, now);
 }
 
-/* The monitor came late. An M that was asked to stop may not have run, and gets as long again. */
+/* The monitor came late. An M that was asked to stop may not have run, and gets the same time
+ * again. */
 static void restart_sample(struct sample *s, int64_t now)
 {
         if (s->preempt_by_at)
@@ -99,7 +100,8 @@ static void take_sample(struct p *pp, int64_t now)
         s->came_at = now;
 }
 
-/* Goroutines wait, so the rest must end with the window. A time in the past was judged already. */
+/* Goroutines wait, so the monitor's rest must end with the window. A window that is over was judged
+ * already. */
 static void end_rest_with_window(const struct sample *s, int64_t now)
 {
         int64_t at = w_activity_next(s);
@@ -108,23 +110,24 @@ static void end_rest_with_window(const struct sample *s, int64_t now)
                 w_sched.sysmon.judge_at = at;
 }
 
-/* True: the activity of an M in plain code allows to take its P. A preempted M does not run, but is
- * not blocked either. */
+/* True: the activity of an M in plain code allows the monitor to take its P. A preempted M does not
+ * run, but is not blocked either. */
 static bool activity_allows(struct sample *s, int64_t now, bool needed)
 {
         if (w_sched.config.preempt == WEFT_PREEMPT_OFF)
                 return false;
         if (w_preempt_is_waiting(s->m))
-                s->verdict = W_ACTIVITY_RUNNING;
+                s->activity = W_ACTIVITY_RUNNING;
         else
                 w_activity_update(s, now);
         end_rest_with_window(s, now);
-        return s->verdict == W_ACTIVITY_BLOCKED ||
+        return s->activity == W_ACTIVITY_BLOCKED ||
                (w_sched.config.preempt == WEFT_PREEMPT_ALL &&
-                ((s->verdict == W_ACTIVITY_RUNNING && needed) || s->verdict == W_ACTIVITY_UNKNOWN));
+                ((s->activity == W_ACTIVITY_RUNNING && needed) ||
+                 s->activity == W_ACTIVITY_UNKNOWN));
 }
 
-/* An M with IN_NOPREEMPT keeps its P; but that should last for short times only. */
+/* An M with IN_NOPREEMPT keeps its P, which should last for a short time only. */
 static void report_long_nopreempt(struct p *pp, int64_t now)
 {
         struct sample *s = &pp->sample;
@@ -166,13 +169,13 @@ static bool may_yet_stop(const struct sample *s, int64_t now)
                (now < s->preempt_by_at + STARVED_NS && s->run - s->asked_run < PREEMPT_WITHIN_NS);
 }
 
-/* True: the M of pp computes, and must stop before pp is taken. False also if that takes too
- * long. */
+/* True: the M of pp computes, and must stop before pp is taken. False also if the M takes too long
+ * to stop. */
 static bool is_stop_pending(struct p *pp, int64_t now)
 {
         struct sample *s = &pp->sample;
 
-        if (!w_sched.preempt.allowed || is_region(s) || s->verdict != W_ACTIVITY_RUNNING)
+        if (!w_sched.preempt.allowed || is_region(s) || s->activity != W_ACTIVITY_RUNNING)
                 return false;
         if (!s->preempt_by_at) {
                 s->preempt_by_at = now + PREEMPT_WITHIN_NS;
@@ -185,10 +188,9 @@ static bool is_stop_pending(struct p *pp, int64_t now)
 /* ---- Asking for a turn ----------------------------------------------------------------------- */
 
 /* A goroutine that calls weft all the time and never waits is in a new epoch at each sample, and no
- * P is taken from it. It is asked to yield, and does that where it may: at a checkpoint, when a
- * region ends, in a call that might have waited. A goroutine that makes only other calls is asked
- * for its P one slice later, and gives the P up at an entry: PROTOCOL take
- * (sched/preempt/take.c). */
+ * P is taken from it. It is asked to yield, and yields where it may: at a checkpoint, when a region
+ * ends, in a call that might have waited. If it makes only other calls, it is asked for its P one
+ * slice later, and gives the P up at an entry: PROTOCOL take (sched/preempt/take.c). */
 static void ask_to_yield(struct p *pp, int64_t now)
 {
         struct sample *s = &pp->sample;
@@ -231,14 +233,14 @@ static bool examine(struct p *pp, int64_t now, bool waits)
         return pp->sample.suspect;
 }
 
-/* Every M that is blocked occupies a thread, so their number is limited. */
+/* Every blocked M occupies a thread, so the number of blocked Ms is limited. */
 static bool may_lose_locked(const struct sample *s)
 {
         return is_region(s) || w_sched.n_lost < W_TUNE_LOST_MAX;
 }
 
-/* Asks at most half of the Ms: if all of them seem to be stuck it may be the machine. `full`: some
- * suspects keep their Ps, because too many Ms have lost theirs. */
+/* Asks at most half of the Ms: if all of them seem to be stuck, the machine may be the cause. Sets
+ * *full if some suspects keep their Ps because too many Ms have lost theirs. */
 static uint32_t ask_suspects(bool *full)
 {
         uint32_t n = 0;
@@ -273,11 +275,11 @@ static void report_limit_once(void)
 
 static bool is_blocked(const struct sample *s)
 {
-        return !is_region(s) && s->verdict == W_ACTIVITY_BLOCKED;
+        return !is_region(s) && s->activity == W_ACTIVITY_BLOCKED;
 }
 
-/* The sample is about s->m. Another M may have the P by now, and each M has its own epochs. An M
- * that finds its P taken reads blocked_since: [TK2]. */
+/* The sample is about s->m. Another M may have the P by now, and each M has its own epochs.
+ * blocked_since is set before the P is taken: an M that finds its P taken reads it [TK2]. */
 static bool take_locked(struct p *pp)
 {
         struct sample *s = &pp->sample;
@@ -291,11 +293,12 @@ static bool take_locked(struct p *pp)
         if (!taken)
                 mp->blocked_since = 0;
         else if (!is_region(s))
-                w_preempt_arm_locked(mp, s->verdict != W_ACTIVITY_BLOCKED);
+                w_preempt_arm_locked(mp, s->activity != W_ACTIVITY_BLOCKED);
         return taken;
 }
 
-/* A blocked M may wait for a lock of the program that a preempted M holds: grant pp to that M. */
+/* A blocked M may wait for a lock of the program that a preempted M holds. So pp, which was taken
+ * from a blocked M, is granted to a preempted M. */
 static bool grant_of_blocked_locked(struct p *pp)
 {
         return is_blocked(&pp->sample) && w_preempt_any() &&
@@ -332,7 +335,7 @@ static uint32_t take_asked(void)
 /* True: the M has a P that is needed, and makes no progress for lack of a CPU. */
 static bool is_starved(const struct sample *s)
 {
-        return s->verdict == W_ACTIVITY_STARVED || (s->preempt_by_at && !s->suspect);
+        return s->activity == W_ACTIVITY_STARVED || (s->preempt_by_at && !s->suspect);
 }
 
 uint32_t w_retake(int64_t now, bool rested)

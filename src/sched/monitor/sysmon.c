@@ -7,14 +7,15 @@
  * rounds with nothing to do it rests twice as long each time, up to 10 ms. With every P idle it
  * sleeps deeply: until a P is used.
  *
- * If goroutines wait for descriptors, a P may be used soon; also if a P was used soon the last
- * time. To wake the monitor each time would cost more than the work that is done then, and ready
- * goroutines would wait for that wakeup. In these cases the monitor first goes on with some rests
- * of 10 ms.
+ * A P may be used soon if goroutines wait for descriptors, or if a P was used soon the last time.
+ * To wake the monitor from a deep sleep each time would cost more than the work that is done then,
+ * and ready goroutines would wait for that wakeup. In these cases the monitor first goes on with
+ * some rests of 10 ms.
  *
- * Each round sets the clock of each P, with which waiting goroutines are stamped for reports: to
- * read the time costs as much as to wait. The M that wakes the monitor from its deep sleep sets the
- * clocks as well. Thus they are hardly ever more than 10 ms behind while a P is in use.
+ * Each round sets the clock of each P. Waiting goroutines are stamped with this clock for reports,
+ * because reading the time costs as much as the wait itself. The M that wakes the monitor from its
+ * deep sleep sets the clocks as well. Thus the clocks are hardly ever more than 10 ms behind while
+ * a P is in use.
  *
  * PROTOCOL sysmon
  *
@@ -24,25 +25,26 @@
  *           signal handler that needs a round (PROTOCOL preempt). Handlers that only poke: PROTOCOL
  *           signal.
  * Words     Under sched.lock: sched.sysmon.sleeps, sched.sysmon.woken, roused, must_end, n_idle_p,
- *           sched.threads.pending.  kicked.  The note, which several threads may poke.
+ *           sched.threads.pending.  requested.  The note, which several threads may poke.
  * Monitor   1. Under the lock: if every P is idle and no thread is pending, sleeps := true. Checks
  *              for a deadlock (PROTOCOL deadlock). Sleeps on the note until it is woken or the next
  *              report is due.
- *           2. Otherwise rests on the note for the time that it chose. That is 10 ms if every P is
- *              idle and a goroutine waits for a descriptor, or if a P was used within 10 ms of the
- *              last deep sleep: ten times in a row at most. A rest ends when an M can be judged.
- *           3. When poked: takes the note; under the lock woken -> false; kicked -> false; delivers
- *              signals. Neither word was set: sleeps on.
+ *           2. Otherwise rests on the note for the time that it chose. The rest is 10 ms if every P
+ *              is idle, and a goroutine waits for a descriptor or a P was used within 10 ms of the
+ *              last deep sleep: ten times in a row at most. A rest ends early when an M can be
+ *              judged.
+ *           3. When poked: takes the note; under the lock woken -> false; requested -> false;
+ *              delivers signals. If neither word was set, sleeps on.
  *           4. must_end: ends. Otherwise does its duties, then 1 again.
  * Waker     Under the lock:
  *           1. Takes a P (roused := true), or must_end := 1.
  *           2. If sleeps or must_end, and not woken yet: woken := true, pokes.
- * Requester kicked := true, pokes: no lock. The monitor takes the note before it reads the word
- *           (PROTOCOL note): it sees the word, or is poked once more.
+ * Requester requested := true, pokes; takes no lock. The monitor takes the note before it reads the
+ *           word (PROTOCOL note): it sees the word, or is poked once more.
  * Why no wakeup is missed   The monitor decides to sleep under the lock under which Ps are taken. A
- *           waker that finds woken set does not poke, but then the monitor has step 3 before it,
- *           and looks at everything afterwards. A thread is pending for a P that an M had, and
- *           becomes pending at the moment when that P becomes idle.
+ *           waker that finds woken set does not poke. Then the monitor has not done step 3 yet, and
+ *           looks at everything after that step. A thread becomes pending for a P that an M had, at
+ *           the moment when that P becomes idle.
  * Tests     flow/sched/preempt/test_take_p.c, flow/sched/preempt/test_blocking_region.c; mutants
  *           sysmon-*.
  *
@@ -74,7 +76,7 @@ static struct {
         struct m           self;        /* in no list, without a P or a goroutine: w_m() finds it */
         struct note        note;        /* wakes the monitor from its sleep, and to end */
         w_atomic_u32       must_end;    /* S  sched.lock */
-        w_atomic_u32       kicked;      /* a  guarded by NT2: a round is requested */
+        w_atomic_u32       requested;   /* a  guarded by NT2: a round is requested */
         bool               roused;      /* s  from its deep sleep, because a P is used */
         bool               may_be_soon; /* a P was used soon after the last deep sleep began */
         int64_t            rest;
@@ -113,7 +115,8 @@ static bool all_ps_idle(void)
         return w_load_rlx(&w_sched.n_idle_p) == w_n_procs();      /* hint: read again next time */
 }
 
-/* True: no P is in use, but one may be any moment: the monitor takes a long rest, no deep sleep. */
+/* True: no P is in use, but a P may be used soon: the monitor takes a long rest, not a deep
+ * sleep. */
 static bool must_rest_idly(void)
 {
         sysmon.n_idle = all_ps_idle() ? sysmon.n_idle + 1 : 0;
@@ -153,7 +156,7 @@ void w_sysmon_poke(void)
 
 void w_sysmon_request(void)
 {
-        w_store_rlx(&sysmon.kicked, 1);                           /* guarded by NT2 */
+        w_store_rlx(&sysmon.requested, 1);                           /* guarded by NT2 */
         w_note_poke(&sysmon.note);
 }
 
@@ -184,7 +187,7 @@ static bool was_woken(void)
 
         w_sched.sysmon.woken = false;
         w_unlock(&w_sched.lock);
-        return w_xchg_rlx(&sysmon.kicked, 0) || woken;            /* guarded by NT2 */
+        return w_xchg_rlx(&sysmon.requested, 0) || woken;            /* guarded by NT2 */
 }
 
 /* True: woken before `at`. Signals do not end the rest. */
@@ -223,9 +226,10 @@ static void sleep_deeply(void)
         sysmon.rest = REST_MIN_NS;
 }
 
-/* True: the rest was about as long as chosen. After a rest that was much too long, the Ms that the
- * monitor suspects get a second look. If all rests are too long, that is how this machine is, and
- * goroutines wait for the monitor: only the first one counts. */
+/* True: the rest was about as long as chosen. After a rest that was much too long, the suspects are
+ * sampled once more before they lose their Ps. If rest after rest is too long, the machine is
+ * always slow, and goroutines wait for the monitor. So only the first of several long rests
+ * counts. */
 static bool take_rest(void)
 {
         bool idly = must_rest_idly();
@@ -247,7 +251,7 @@ static bool take_rest(void)
 
 /* ---- Rounds ---------------------------------------------------------------------------------- */
 
-/* Does every duty once, in this order. Returns how many things were done: after any of them the
+/* Does every duty once, in this order. Returns how many things were done. If it is not 0, the
  * monitor comes back soon. `rested`: see take_rest. The poller and the trace do not count, because
  * they have periods of their own. */
 static uint32_t do_duties(bool rested)
@@ -299,7 +303,7 @@ int w_sysmon_start(void)
         sysmon.rest = REST_MIN_NS;
         sysmon.n_quiet = sysmon.n_idle = 0;
         sysmon.may_be_soon = false;
-        w_store_rlx(&sysmon.kicked, 0);                           /* own word: no thread yet */
+        w_store_rlx(&sysmon.requested, 0);                           /* own word: no thread yet */
         sysmon.n_late = 0;
         int rc = w_os_thread_start(&sysmon.thread, "weft-sysmon", W_THREAD_STACK, sysmon_main,
                                    NULL);

@@ -11,7 +11,7 @@
 W_MUST_CHECK int w_sysmon_start(void);
 void w_sysmon_stop(void);
 
-/* 0: there is no monitor. */
+/* Returns the thread id of the monitor; 0: there is no monitor. */
 int w_sysmon_tid(void);
 
 /* Wakes the monitor, because a P is taken out of the idle list. With sched.lock. */
@@ -26,14 +26,14 @@ void w_sysmon_request(void);
 /* Wakes the monitor at once, for a round of its duties. With sched.lock. */
 void w_sysmon_hurry_locked(void);
 
-/* retake.c: takes Ps from goroutines that are in user code for too long. Returns how many were
- * taken. `rested` is false if the monitor itself has come late: then it only samples. */
+/* retake.c: takes Ps from Ms that are in user code for too long. Returns how many Ps were taken.
+ * `rested` is false if the monitor itself has come late: then it only samples. */
 uint32_t w_retake(int64_t now, bool rested);
 
 /* schedtrace.c: does nothing unless WEFT_DEBUG asks for it. */
 void w_schedtrace_begin(int64_t now);
 void w_schedtrace(int64_t now);
-/* When w_schedtrace must be called next; W_FOREVER: never. */
+/* Returns when w_schedtrace must be called next; W_FOREVER: never. */
 int64_t w_schedtrace_next(void);
 
 #endif

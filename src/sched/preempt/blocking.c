@@ -4,8 +4,9 @@
  *
  * A region begins and ends with a few plain stores. The P stays with the M, and is taken only if
  * the region lasts and the P is needed (sched/monitor/retake.c). Then the goroutine continues
- * without a P. When the region ends it takes a P, or waits for one. In a region the goroutine is
- * bound to its thread: calls that wait are refused, and a yield is the kernel's.
+ * without a P. When the region ends, the goroutine takes a P or waits for a P. In a region the
+ * goroutine cannot leave its thread: calls that wait are refused, and a yield only yields the CPU
+ * of the thread.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,9 +19,9 @@
 
 #include <errno.h>      /* -EINVAL */
 
-/* Both are called in the runtime. `where` is the M's word, and the result is its new value. The
- * value is passed in a register: to store and load it at each step takes longer than all the
- * rest. */
+/* Called in the runtime, as `end` is. `where` is the value of m.where, and the result is the new
+ * value. It is passed in a register: storing and loading it at each step would take longer than
+ * everything else here. */
 W_INLINE uint32_t begin(struct m *mp, uint32_t where)
 {
         if (mp->n_regions++ == 0) {
@@ -50,7 +51,8 @@ W_EXPORT void weft_block_begin(void)
         w_leave_as(mp, before, begin(mp, before | W_IN_RUNTIME));
 }
 
-/* A goroutine that does nothing but short regions would never yield otherwise. */
+/* Takes a P if the M has lost its P, and yields if that was asked for. Otherwise a goroutine that
+ * does nothing but short regions would never yield. */
 static W_NOINLINE void go_on(void)
 {
         w_need_p();
@@ -64,7 +66,7 @@ static W_NOINLINE void go_on_and_leave(struct m *mp, uint32_t before, uint32_t w
         w_leave(before);
 }
 
-/* A region that weft_blocking began is ended by weft_blocking alone. */
+/* Only weft_blocking ends a region that weft_blocking began. */
 W_EXPORT void weft_block_end(void)
 {
         struct m *mp = w_m();
@@ -85,7 +87,7 @@ W_EXPORT void weft_block_end(void)
 
 /* ---- On the thread's own stack --------------------------------------------------------------- */
 
-/* Runs on g0, for the goroutine that meanwhile is suspended on its own stack. */
+/* Runs on g0, for a goroutine that is suspended on its own stack meanwhile. */
 void w_commit_blocking(struct m *mp, const struct commit *c)
 {
         struct commit call = *c;

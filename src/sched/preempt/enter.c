@@ -5,7 +5,7 @@
  * PROTOCOL where
  *
  * Goal      At any moment other threads can tell whether an M is in the runtime or in user code,
- *           and whether it has entered since they last looked.
+ *           and whether it has entered since they last read the word.
  * Parties   M; its handler (sched/preempt/preempt_handler.c); observer, any thread that reads the
  *           word.
  * Words     m.where    IN_RUNTIME     the M is in the runtime; otherwise it is in user code
@@ -16,19 +16,20 @@
  * M enters  1. where := where with IN_RUNTIME.
  *           2. Load retake.
  * M leaves  If it was in user code before: where := where without IN_RUNTIME, next epoch [MK1].
- * Nesting   A callback into user code and back nests. A goroutine may leave on another M than the
- *           M on which it entered. Whether it was in user code before belongs to the call, so the
- *           frame of the call keeps that.
- * Handler   The M was preempted and goes on, in user code: epoch + GRANTED [MK1], a new stay.
+ * Nesting   A callback into user code and back nests. A goroutine may leave on another M than the M
+ *           on which it entered. Whether the goroutine was in user code before belongs to the call,
+ *           so the frame of the call keeps this.
+ * Handler   When a preempted M goes on in user code: epoch + GRANTED [MK1]. A new stay begins.
  * Why an entry may undo that   The signal may come between the load and the store of step 1. Then
  *           the entry stores the old epoch, with IN_RUNTIME: observers see that the M has entered.
- *           It leaves with the epoch next to the old one. If GRANTED were one epoch as well, that
- *           would be the epoch of the stay that was undone, and two stays would look like one.
+ *           The M leaves with the epoch next to the old one. If GRANTED were one epoch as well,
+ *           that would be the epoch of the stay that was undone, and two stays would look like one.
  * Edges     [MK1] the work in the runtime   M leaves: where store-release -> observer: load-acquire
- * Abandoned A thread that did not enter before its run ended: PROTOCOL abandon
- *           (sched/run/abandon.c).
- * Forked    A child of fork finds FORKED in retake, and ends: sched/run/fork.c.
- * Tests     flow/sched/run/test_run.c, flow/sched/preempt/test_take_p.c, crash/test_behind.c.
+ * Abandoned PROTOCOL abandon (sched/run/abandon.c) handles a thread that did not enter before its
+ *           run ended.
+ * Forked    An M in a child of fork finds FORKED in retake, and ends the process: sched/run/fork.c.
+ * Tests     flow/sched/run/test_run.c, flow/sched/preempt/test_take_p.c,
+ *           crash/test_fork_and_exit.c.
  *
  * SPDX-License-Identifier: MIT
  */

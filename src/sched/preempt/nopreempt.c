@@ -3,9 +3,9 @@
  * Protocols   cites where (sched/preempt/enter.c), take (sched/preempt/take.c).
  *
  * Between the two calls m.where says IN_NOPREEMPT, and neither the monitor nor the signal touches
- * the M. Only a stopper of the world takes its P. The bit is the M's. A goroutine that waits or
- * yields in between clears the bit before it leaves the M, and sets it on the M where it continues.
- * A goroutine that calls weft_nopreempt_begin without a P waits for a P first.
+ * the M. Only a stopper of the world takes its P. The bit belongs to the M. A goroutine that waits
+ * or yields in between clears the bit before it leaves the M, and sets it on the M where it
+ * continues. A goroutine that calls weft_nopreempt_begin without a P waits for a P first.
  *
  * SPDX-License-Identifier: MIT
  */

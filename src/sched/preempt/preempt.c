@@ -5,10 +5,10 @@
  *
  * An M loses its P if its goroutine computes for long (sched/monitor/retake.c). Then its thread is
  * stopped where it is, in a signal handler; otherwise more threads would run than there are Ps. The
- * preempted M waits in a queue and gets a P in its turn, like a runnable goroutine: after the P's
- * own queue and the global queue. Now and then it comes before these queues, but not within 10 ms
- * of the end of such a turn. The handler switches no context, and nothing moves to another thread
- * at an arbitrary instruction.
+ * preempted M waits in a queue and gets a P in its turn, like a runnable goroutine. Its turn comes
+ * after the P's own queue and the global queue. Now and then the preempted M comes before these
+ * queues, but not within 10 ms of the end of such a turn. The handler switches no context, and
+ * nothing moves to another thread at an arbitrary instruction.
  *
  * PROTOCOL preempt
  *
@@ -25,14 +25,16 @@
  *           sched.preempt.stack: Ms that handlers push and granters take off.  sched.preempt.queue,
  *           under sched.lock.  n, a hint; n_grants, n_starved, off.  m.retake, n_idle_p.
  * Monitor   1. Asks an M that computes to stop, before it takes the P.
- *           2. Waits for that up to 5 ms, or up to 20 ms while the M gets no CPU. The M stops with
- *              its P and loses the P next. If the P is not taken, the M goes on.
+ *           2. Waits for the stop up to 5 ms, or up to 20 ms while the M gets no CPU. The M stops
+ *              with its P and loses the P next. If the P is not taken, the M goes on.
  *           3. n_starved + 1 if an M that has a P gets no CPU.
- *           4. Arms the timer of each M in state LOST: it entered for a call that needs no P.
+ *           4. Arms the timer of each M that computes in state LOST: such an M has entered for a
+ *              call that needs no P, and has left again.
  * M         In user code, with m.retake TAKEN or LOST, or asked to stop:
  *           1. Goroutine RUNNING -> PREEMPTED.
  *           2. Unless still queued: grant NONE -> QUEUED, and push the M on the stack [HG2]. Then
- *              QUEUED -> WAITING. CAS fails: the M was taken out of the queue; 2 again.
+ *              QUEUED -> WAITING. CAS fails: a granter took the M out of the queue; do step 2
+ *              again.
  *           3. [HG1] full fence.
  *           4. No reason to stop any more, or a P is idle and the M still has its own: go to 6 at
  *              once. A P is idle and the M has none: request a round of the monitor, which then is
@@ -41,7 +43,7 @@
  *              a P, unless the stopper released it.
  *           6. No M was granted a P for 50 ms, and not for lack of a CPU (n_starved changed; ten
  *              times in a row at most): grant WAITING -> QUEUED. The M goes on without a P, and is
- *              not stopped for its next 10 ms of CPU time. CAS fails: 5.
+ *              not stopped for its next 10 ms of CPU time. CAS fails: go to 5.
  * Granter   Under sched.lock:
  *           1. Moves the stack to the end of the queue, oldest M first [HG2].
  *           2. Takes out the first M. grant QUEUED -> NONE: takes the next M. WAITING -> CLAIMED:
@@ -49,31 +51,37 @@
  *           3. m.retake TAKEN or LOST -> NONE: m.p := the P. CAS fails: the M has its P already,
  *              and the granter keeps this P.
  *           4. grant := GRANTED [HG3]; wakes the thread.
- * Releaser  1. n_idle_p + 1.   2. [HG1] full fence.
+ * Releaser  1. n_idle_p + 1.
+ *           2. [HG1] full fence.
  *           3. An M in the queue or on the stack is WAITING: takes the P back and grants it.
- * Giver     1. m.retake TAKEN -> NONE.   2. [HG1] full fence.
+ * Giver     1. m.retake TAKEN -> NONE.
+ *           2. [HG1] full fence.
  *           3. grant WAITING -> CLAIMED: takes the M out of the queue; GRANTED; wakes the thread.
- * Stopper   Under sched.lock: 1. off := 1.   2. [HG1] full fence.
+ * Stopper   Under sched.lock:
+ *           1. off := 1.
+ *           2. [HG1] full fence.
  *           3. Every WAITING M goes on without a P. The end of the run waits for these Ms, and no M
  *              gets a P any more.
  * Edges     [HG1] grant <-> n_idle_p,   M: CAS grant, fence, load <-> releaser, giver, stopper:
  *                 retake, off           store, fence, load grant
  *           [HG2] the M's record        push: CAS-release on the stack -> granter: xchg-acquire
  *           [HG3] m.p                   granter: grant store-release -> M: load-acquire
- * Why no M stays preempted beside an idle P   By [HG1] the M sees the P and calls the monitor, or
- *           the releaser sees the M. The M does not go on by itself: a handler cannot take a P, and
- *           any number of Ms without a P would run beside one P that stays idle.
- * Why no M stays preempted for ever   Each sleep is bounded. Another sleep follows only if an M was
- *           granted a P meanwhile, so that the queue moves, or if no M could be granted one, ten
- *           times at most. If running Ms need a lock of the program that a preempted M holds, they
- *           block and lose their Ps. The first such P is granted to a preempted M.
+ * Why no M stays preempted beside an idle P   By [HG1] the M sees the P and requests a round of the
+ *           monitor, or the releaser sees the M. The M does not go on by itself: a handler cannot
+ *           take a P, and any number of Ms without a P would run beside one P that stays idle.
+ * Why no M stays preempted for ever   Each sleep is bounded. Another sleep follows if an M was
+ *           granted a P meanwhile: then the queue moves. Otherwise another sleep follows only if
+ *           the Ms with a P got no CPU, ten times at most. If running Ms need a lock of the program
+ *           that a preempted M holds, they block and lose their Ps. The first such P is granted to
+ *           a preempted M.
  * Why an M is granted one P   Only a CAS from WAITING leads to CLAIMED, and only the M itself
  *           leaves GRANTED.
- * Rejected  tgkill: it interrupts system calls of threads that block. A switch in the handler: it
- *           would move libraries that keep locks and thread-local state. A wait of always 20 ms:
- *           ten goroutines that compute would keep three CPUs busy with one P.
+ * Rejected  tgkill: it interrupts system calls of threads that block. A context switch in the
+ *           handler: the code that was stopped would move to another thread, and libraries keep
+ *           locks and thread-local state. In step 6 a wait of 20 ms whatever happens: ten
+ *           goroutines that compute would keep three CPUs busy with one P.
  * Tests     flow/sched/preempt/test_preempt.c, flow/sched/preempt/test_preempt_thread_count.c, sim
- *           scenarios hogs_*, mutants hogs-*.
+ *           scenarios preempt_*, mutants preempt-*.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -116,7 +124,7 @@ void w_preempt_stop(void)
         w_sched.preempt.watches_signal = w_sched.preempt.allowed = false;
 }
 
-/* False: the program has replaced the handler. Ms that compute run on then, beside others. The
+/* False: the program has replaced the handler. Then Ms that compute run on beside other Ms. The
  * monitor reports that without the lock, because the reader of stderr may be slow. */
 static bool has_signal(void)
 {
@@ -137,7 +145,7 @@ void w_preempt_report_once(void)
               w_sched.config.preempt_signal);
 }
 
-/* Without a timer the M runs on, too. */
+/* If mp can get no timer, it runs on. */
 void w_preempt_arm_locked(struct m *mp, bool computes)
 {
         W_ASSERT(w_lock_held(W_LOCK_sched));

@@ -36,32 +36,31 @@ W_INLINE bool w_preempt_is_waiting(struct m *mp)
         return w_load_rlx(&mp->grant) == W_GRANT_WAITING;            /* hint: m.retake decides */
 }
 
-/* Grants pp, which is the caller's, to the M that was preempted first. False: there is none, pp is
- * still the caller's. With sched.lock. */
+/* Grants pp, which the caller owns, to the M that was preempted first. False: no M is preempted,
+ * and the caller still owns pp. With sched.lock. */
 W_MUST_CHECK bool w_preempt_grant_locked(struct p *pp);
 
 /* True: an M is preempted. With sched.lock. */
 bool w_preempt_any_locked(void);
 
-/* Lets mp go on, which has got its P back by other means. With sched.lock. */
+/* mp has got its P back by other means: lets mp go on. With sched.lock. */
 void w_preempt_release_locked(struct m *mp);
 
-/* The run ends: lets every preempted M go on, and no M be preempted from here on. With
- * sched.lock. */
+/* The run ends: lets every preempted M go on. From here on no M is preempted. With sched.lock. */
 void w_preempt_end_locked(void);
 
 /* Takes mp, which ends, out of the queue. With sched.lock. */
 void w_preempt_forget_locked(struct m *mp);
 
-/* Grants mp's P to a preempted M. False: there is none, mp keeps its P. */
+/* Grants mp's P to a preempted M. False: no M is preempted, or the world stops; mp keeps its P. */
 bool w_preempt_serve(struct m *mp);
 
-/* Grants an idle P to a preempted M. Returns how many were granted. Context: the monitor. */
+/* Grants an idle P to a preempted M. Returns how many Ps were granted. Context: the monitor. */
 uint32_t w_preempt_serve_idle(void);
 
 /* preempt_handler.c: the signal's work, on the thread that received it. */
 void w_preempt_on_signal(const struct w_os_regs *regs, enum w_os_preempt_cause why);
-/* preempt.c: puts mp, which is the calling M, on the stack of Ms for the queue. */
+/* preempt.c: puts mp, the calling M, on the stack from which granters fill the queue. */
 void w_preempt_push(struct m *mp);
 /* False: m.grant was not `from`. */
 W_INLINE bool w_grant_move(struct m *mp, enum m_grant from, enum m_grant to)

@@ -31,7 +31,7 @@ static enum m_retake retake_of(const struct m *mp)
         return w_load_acq(&mp->retake) & ~(uint32_t)W_RETAKE_FENCED;  /* [TK2] */
 }
 
-/* Also if the M has entered since (LOST): many calls need no P. */
+/* True also if the M has entered since (LOST): many calls need no P. */
 static bool is_without_p(const struct m *mp)
 {
         enum m_retake retake = retake_of(mp);
@@ -74,7 +74,7 @@ struct patience {
 };
 
 /* True: an M was granted a P since, or the Ms with a P get no CPU. In the second case one more
- * running thread would make it worse. */
+ * running thread would make the lack of CPUs worse. */
 static bool queue_moves(struct patience *had)
 {
         uint32_t n_grants = w_load_rlx(&w_sched.preempt.n_grants);        /* counter */
@@ -134,7 +134,7 @@ static void stay_preempted(struct m *mp, const struct w_os_regs *regs)
 
         w_g_move(gp, G_RUNNING, G_PREEMPTED);
         w_freeze_pause(mp, regs);
-        if (mp->turn_of == gp)          /* a newcomer ends no granted turn */
+        if (mp->turn_of == gp)          /* else gp has had no turn that was granted */
                 w_store_rlx(&w_sched.preempt.turn_over_at, (uint64_t)w_os_now());       /* hint */
         w_add_rlx(&w_sched.without_p.preemptions, 1);             /* counter */
         enqueue(mp);
@@ -158,8 +158,8 @@ static void retry_if_in_runtime(struct m *mp)
                 w_os_cpu_timer_arm(&mp->timer, QUANTUM_NS);
 }
 
-/* Not in a signal handler of the program: the code that it has interrupted may hold a lock, and the
- * handler must do what its signal asks for. */
+/* A signal handler of the program is no safepoint: the code that it has interrupted may hold a
+ * lock, and the handler must do what its signal asks for. */
 static bool is_at_safepoint(const struct w_os_regs *regs)
 {
         return !regs->in_handler && w_os_is_safepoint(regs->pc);
@@ -190,7 +190,8 @@ static void preempt(struct m *mp, const struct w_os_regs *regs)
         w_sub_rlx(&w_sched.preempt.n, 1);                            /* counter */
 }
 
-/* A freeze comes first (PROTOCOL freeze, sched/run/freeze.c); the M may be preempted after it. */
+/* Answers a freeze first (PROTOCOL freeze, sched/run/freeze.c). The M may be preempted after
+ * that. */
 void w_preempt_on_signal(const struct w_os_regs *regs, enum w_os_preempt_cause why)
 {
         struct m *mp = w_m();

@@ -30,8 +30,8 @@
  *              TAKEN, at the load or after a failed CAS: CAS -> LOST, m.p := NULL; no P.
  * M leaves  1. All that it did with the P.
  *           2. where := not IN_RUNTIME, next epoch [MK1].
- * M gives   It has refused, but was asked 10 ms ago to yield (sched/monitor/retake.c) and has let
- *           no other goroutine run since. Under sched.lock:
+ * M gives   The M has refused, but was asked 10 ms ago to yield (sched/monitor/retake.c) and has
+ *           let no other goroutine run since. Under sched.lock:
  *           1. m.p := NULL.
  *           2. retake CAS REFUSED -> LOST; or from NONE or REQUESTED, if the requester moved it.
  *           3. Hands the P off.
@@ -58,16 +58,16 @@
  * Why not both own the P   Step 3 sees the where of an M that entered before the barrier. An M that
  *           enters after the barrier sees REQUESTED, or the state after it. REQUESTED leads to
  *           REFUSED or TAKEN, and TAKEN to LOST or NONE, each by a CAS that one party wins. An M
- *           that gives does it under the lock of step 3, which then finds another M, or none.
+ *           gives its P under the lock of step 3. Step 3 then finds another M at that P, or none.
  * Why no request stays   Only the requester makes a request, and it ends the request under the same
  *           lock `take`, whatever the M did meanwhile. The M's record may have gone to a new thread
  *           in between. That happens under sched.lock, and then retake is not REQUESTED.
- * FENCED    Without membarrier, and under TSan, which does not know it, retake of every M has this
- *           bit. Then every entry takes the slow path, which passes a fence of its own.
- * Data of the P   Other code reaches the M's P through w_p(), which is NULL from the entry on that
- *           saw TAKEN.
- * Rejected  A fence at each entry: 3.6 ns against 0.8. Two plain words and no CAS: both own the P.
- *           A signal to the M: EINTR in system calls of the program.
+ * FENCED    Without membarrier, retake of every M has this bit; also under TSan, which does not
+ *           know membarrier. Then every entry takes the slow path, which passes a fence of its own.
+ * Data of the P   Other code reaches the M's P through w_p(). It is NULL from the entry that saw
+ *           TAKEN until the M gets a P again.
+ * Rejected  A fence at each entry: 3.6 ns against 0.8. Two plain words and no CAS: both parties
+ *           would own the P. A signal to the M: system calls of the program would return EINTR.
  * Tests     flow/sched/preempt/test_take_p.c, flow/sched/preempt/test_preempt_calls.c, sim
  *           scenarios take_*, mutants take-*, explorer scenario take.
  *
@@ -214,14 +214,16 @@ bool w_give_back_locked(struct p *pp)
 
 /* ---- Handing off ----------------------------------------------------------------------------- */
 
-/* A due timer of pp comes before preempted Ms: pp may have been taken from one of them for it. */
+/* A due timer of pp comes before preempted Ms: pp may have been taken from a preempted M for that
+ * timer. */
 static bool has_something_to_do_locked(struct p *pp)
 {
         return w_sched.globq.n || !w_p_has_no_work(pp) ||
                (w_preempt_any() && w_timers_next_at(&pp->timers) <= w_os_now());
 }
 
-/* A goroutine that has yielded waits in the queue of another P, and need_spinning is not set. */
+/* A goroutine that has yielded may wait in the queue of another P, without need_spinning being
+ * set. */
 static bool has_work_to_steal(void)
 {
         return w_load_rlx(&w_sched.n_spinning) == 0 &&            /* guarded by ID1 */
@@ -278,7 +280,8 @@ void w_hand_off_unlock(struct p *pp)
 
 /* ---- Giving up ------------------------------------------------------------------------------- */
 
-/* The requester may have moved REFUSED on by now. When it finishes it finds pp with another M. */
+/* The requester may have moved REFUSED on by now. When the requester finishes, it finds pp with
+ * another M. */
 static void mark_lost_locked(struct m *mp)
 {
         if (!retake_move(mp, W_RETAKE_REFUSED, W_RETAKE_LOST) &&

@@ -1,14 +1,13 @@
-/* sched/queue/globq.c - step 2': the queue that all Ps share: overflow, injection, those without a
- * P.
+/* sched/queue/globq.c - step 2': the global queue, which all Ps share. Full rings spill into it,
+ * and threads without a P put goroutines there.
  *
- * A FIFO under sched.lock; its length can be read without.
+ * A FIFO under sched.lock. Its length can be read without the lock.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "sched/queue/globq.h"
 
 #include "base/assert.h"
-#include "sched/live.h"
 #include "sched/sched.h"
 
 static void publish_length(void)
@@ -56,9 +55,9 @@ struct g *w_globq_get_batch_locked(struct queue *rest, uint32_t most)
 void w_globq_publish_locked(struct g *gp, enum g_state from)
 {
         if (from == G_DEAD)
-                w_live_spawned(NULL);
+                w_add_rlx(&w_sched.without_p.spawned, 1);         /* counter */
         w_g_move(gp, from, G_RUNNABLE);
-        w_latency_begin(gp);    /* a wake from afar: rare, and the one to know about */
+        w_latency_begin(gp);    /* always timed: such a wake is rare, and its latency matters */
         w_globq_put_locked(gp);
 }
 

@@ -1,30 +1,36 @@
-/* sched/queue/parents.c - step 2'': where parents wait that a newer parent has displaced from
+/* sched/queue/parents.c - step 2'': where parents wait after a newer parent has displaced them from
  * `next`.
- *
- * Called by   queue (push, pop), steal (take the oldest), idle (is there work?).
  *
  * PROTOCOL parents
  *
- * Goal      every goroutine put in comes out exactly once; last in, first out for the owner; any
- *           thread can have the oldest, so that nothing runnable is hidden from a thread without
- *           work while the owner computes.
+ * Goal      Every goroutine that is put in comes out exactly once. The owner gets the newest
+ *           goroutine first. Any thread can take the oldest. So an M without work finds every
+ *           runnable goroutine, also while the owner computes.
  * Parties   owner, thieves, onlookers.
- * Words     slots: filled by the owner, emptied by the thread that exchanges or CASes it to NULL.
- *           top: the owner's; nothing lies at or above it.
- * Push      1 store the slot at top [PA1]   2 top + 1 [PA2]
- * Pop       1 top - 1   2 exchange the slot there with NULL; NULL: a thief was here, again from 1
- * Oldest    1 load top [PA2]   2 from the bottom: a slot that is not NULL: CAS to NULL [PA1]
+ * Words     slots   the owner fills a slot; the thread that moves it to NULL, by exchange or CAS,
+ *                   has taken the goroutine
+ *           top     written by the owner only; no goroutine lies at top or above it
+ * Push      1. Store the goroutine to the slot at top [PA1].
+ *           2. Store top + 1 [PA2].
+ * Pop       1. top - 1.
+ *           2. Exchange the slot at top with NULL. It was NULL already: a thief took the goroutine;
+ *              go to 1.
+ * Oldest    1. Load top [PA2].
+ *           2. From the bottom up to top: if the slot is not NULL, CAS it to NULL [PA1]. The CAS
+ *              succeeds: done.
  * Edges     [PA1] goroutine visible   push: slot store-release -> take: slot CAS-acquire
  *           [PA2] slot visible        push: top store-release -> onlooker: top load-acquire
- * Why once  only the exchange or CAS that finds the goroutine has it. A slot that was emptied and
- *           filled again with the same one, by the owner, holds it rightly.
- * Why no onlooker is fooled   a goroutine comes here from `next`, and a thread that reads the run
- *                             queue
- *           first and here second meets it: if it was gone from `next`, [RQ5] of PROTOCOL runq
- *           (sched/queue/runq.c) shows this push too, as it came before anything was taken from
- *           `next`. One that leaves here is run by its taker or stolen with a wake to follow.
- * Rejected  the owner's end of the ring as a stack (steal-half and a pop at the tail need a fence
- *           per pop, and a proof that no thread has); a private list (its P computes, others idle).
+ * Why once  Only the exchange or the CAS that finds the goroutine in the slot has taken it. Between
+ *           the load and the CAS of a thief, the slot may be emptied, and filled by the owner with
+ *           the same goroutine again. Then the goroutine is there again, and the thief may take it.
+ * Why no onlooker is misled   A goroutine comes here from `next`. An onlooker reads the run queue
+ *           first and the parents second. If the goroutine is gone from `next`, then by [RQ5] of
+ *           PROTOCOL runq (sched/queue/runq.c) the onlooker sees this push too, because the push
+ *           came before any later take from `next`. A goroutine that is taken from here runs on the
+ *           M that took it, or was stolen, and a wake follows.
+ * Rejected  The owner's end of the ring as a stack: to steal half and to pop at the tail needs a
+ *           fence for each pop, and a proof that does not exist yet. A private list: while its P
+ *           computes, other Ps would be idle.
  * Tests     unit/test_parents.c, explore scenarios parents-*, sim scenario sched_child_first;
  *           mutants parents-*; window parents-before-claim.
  *
@@ -49,9 +55,9 @@ struct g *w_parents_pop(struct parents *ps)
 {
         for (uint32_t top = w_load_rlx(&ps->top); top > 0;) {     /* own word */
                 w_store_rlx(&ps->top, --top);                     /* hint: the slot decides */
-                if (!w_load_rlx(&ps->slots[top]))                 /* own word: only we fill it */
+                if (!w_load_rlx(&ps->slots[top]))                 /* own word: the owner fills it */
                         continue;
-                struct g *gp = w_xchg_rlx(&ps->slots[top], NULL); /* own word: what we put there */
+                struct g *gp = w_xchg_rlx(&ps->slots[top], NULL); /* own word: put by the owner */
 
                 if (gp)
                         return gp;

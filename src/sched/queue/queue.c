@@ -1,11 +1,11 @@
-/* sched/queue/queue.c - step 2: into a P's queue and out of it, with the policy of what runs first.
+/* sched/queue/queue.c - step 2: fills a P's queue, and decides which goroutine runs next.
  *
  * Protocols   cites runq (sched/queue/runq.c).
  *
- * A goroutine from `next` inherits the time slice of the goroutine that put it there: the tick
- * stands still. Two goroutines that hand over to each other through `next` would keep all others
- * out for ever. So after W_NEXT_HOPS_MAX hops a goroutine comes from the ring, and the tick moves,
- * which also gives the global queue its turn.
+ * A goroutine from `next` inherits the time slice of the goroutine that put it there: the tick does
+ * not move. Two goroutines that hand over to each other through `next` would keep all other
+ * goroutines from running for ever. Therefore after W_NEXT_HOPS_MAX hops the next goroutine comes
+ * from the ring, and the tick moves, which also gives the global queue its turn.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,8 +16,9 @@
 #include "sched/queue/globq.h"
 #include "sched/sched.h"
 
-/* The ring is full: half of it and gp go to the global queue. In between these goroutines stand in
- * no queue and a spinner may give up. So this is a submission, also if the caller adds no work. */
+/* The ring is full: half of it and gp go to the global queue. Meanwhile these goroutines are in no
+ * queue, and a spinner may give up. So this counts as a submission of work, even if the caller adds
+ * no goroutine. */
 static W_NOINLINE void spill(struct p *pp, struct g *gp)
 {
         struct queue batch = { 0 };
@@ -79,7 +80,7 @@ static struct g *take_from_ring(struct p *pp)
         return w_runq_pop_ring(&pp->runq);
 }
 
-/* The newest parent continues as after the return from a call. */
+/* Takes the newest parent, which continues as if a call had returned. NULL: no parent waits. */
 static struct g *take_parent(struct p *pp)
 {
         if (W_LIKELY(w_load_rlx(&pp->parents.top) == 0))          /* own word */
@@ -87,9 +88,9 @@ static struct g *take_parent(struct p *pp)
         return w_parents_pop(&pp->parents);
 }
 
-/* Too many goroutines in a row inherited their slice: the oldest of the ring is next. Goroutines
- * that hand over to each other for ever, or spawn child first for ever, would keep the parents
- * below them out, so now and then the oldest parent is next instead. */
+/* Too many goroutines in a row inherited their slice: the oldest goroutine of the ring runs next.
+ * Goroutines that hand over to each other for ever, or spawn child first for ever, would keep the
+ * parents below them from running. So now and then the oldest parent runs next instead. */
 static struct g *take_old(struct p *pp)
 {
         struct g *gp = NULL;

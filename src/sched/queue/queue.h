@@ -10,11 +10,12 @@
 /* Context of all: the owner of pp. */
 void w_queue_put(struct p *pp, struct g *gp);
 void w_queue_put_next(struct p *pp, struct g *gp);
-/* Puts a parent whose child runs first into `next`. */
+/* Puts the parent gp into `next`: its child runs first. */
 void w_queue_parent(struct p *pp, struct g *gp);
-/* Takes a goroutine from `next` or from the ring, by hops and ticks. NULL: both are empty. */
+/* Takes the goroutine that runs next, from `next`, the parents or the ring. NULL: all are empty. */
 struct g *w_queue_take(struct p *pp);
-/* Takes a goroutine that may run at once, without a search of the other queues. NULL: ask g0. */
+/* Takes a goroutine that may run at once, without a search of the other queues. NULL: g0 must
+ * search. */
 struct g *w_queue_take_direct(struct p *pp);
 
 #endif

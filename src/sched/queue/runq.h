@@ -1,8 +1,8 @@
 /* sched/queue/runq.h - the run queue of one P: a ring of goroutines with the slot `next` in front.
  *
- * One owner (the M that holds the P) puts goroutines in and takes them out; any other thread may
- * take from the front. PROTOCOL runq stands in sched/queue/runq.c. Nothing here blocks, allocates,
- * or looks into a goroutine.
+ * The owner, which is the M that holds the P, puts goroutines in and takes them out. Any other
+ * thread may take from the front. PROTOCOL runq stands in sched/queue/runq.c. No function here
+ * blocks, allocates, or reads a goroutine's record.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,27 +15,28 @@
 
 struct g;
 
-/* Go's figure: room for a burst of spawns, and a steal of half of it is worth its cache misses. */
+/* Go's number. It gives room for a burst of spawns, and a steal of half the ring is worth its cache
+ * misses. */
 #if !defined(W_RUNQ_CAP)
 #define W_RUNQ_CAP 256
 #endif
 
 enum {
-        W_RUNQ_HALF  = W_RUNQ_CAP / 2,          /* most that one grab takes */
-        W_RUNQ_SPILL = W_RUNQ_HALF + 1,         /* what leaves a full ring: half, and the new one */
+        W_RUNQ_HALF  = W_RUNQ_CAP / 2,          /* the most that one grab takes */
+        W_RUNQ_SPILL = W_RUNQ_HALF + 1,         /* leave a full ring: half, and the new goroutine */
 };
 
-/* Key: O owner writes, anyone reads   a edge named   w changed with the world stopped only.
+/* Key: O owner writes, any thread reads   a edge named   w changes with the world stopped only.
  * All zero is an empty queue.
  *
- * Owner-written and thief-written words are on lines of their own: the owner writes one for every
- * push, the takers the other for every pop. */
+ * The words that the owner writes and the words that takers write are on separate cache lines: the
+ * owner writes its line at every push, takers write theirs at every pop. */
 struct runq {
         W_CACHE_ALIGNED
         w_atomic_u32         tail;              /* O  [RQ1] next free position                    */
         w_atomic_u32         keep_next;         /* O  hint: the owner is about to take `next`     */
         bool                 alone;             /* w  there is no other P: no thief               */
-        W_ATOMIC(struct g *) next;              /* a  [RQ4][RQ5] owner sets, anyone takes         */
+        W_ATOMIC(struct g *) next;              /* a  [RQ4][RQ5] owner sets, any thread takes     */
         W_CACHE_ALIGNED
         w_atomic_u32         head;              /* a  [RQ2][RQ3] next position to take, by CAS    */
         W_CACHE_ALIGNED
@@ -48,16 +49,17 @@ _Static_assert(offsetof(struct runq, head) >= W_CACHELINE, "head and tail on sep
 
 /* ---- The owner: the M that holds the P; any stack; may switch: no ---------------------------- */
 
-/* For gp that found no room. If thieves have made room meanwhile gp is appended and the result is
- * 0. Else the oldest half of the ring and then gp move to `out`; the result is W_RUNQ_SPILL, and
- * the caller owes them to the global queue. */
+/* For a goroutine gp for which w_runq_push found no room. If thieves have made room meanwhile,
+ * appends gp and returns 0. Otherwise moves the oldest half of the ring and then gp to `out`, and
+ * returns W_RUNQ_SPILL. The caller must put these goroutines into the global queue. */
 W_MUST_CHECK uint32_t w_runq_spill(struct runq *q, struct g *gp, struct g *out[W_RUNQ_SPILL]);
 
-/* Appends as many of gs[0..n) as there is room for, in order and visible all at once; how many. */
+/* Appends as many of gs[0..n) as there is room for, in order; all become visible at once. Returns
+ * how many. */
 W_MUST_CHECK uint32_t w_runq_push_batch(struct runq *q, struct g *const gs[], uint32_t n);
 
-/* The rest of the owner's part is inline: it stands on the path of every spawn and every switch.
- * The steps are those of PROTOCOL runq. */
+/* The other functions of the owner are inline, because every spawn and every switch uses them.
+ * Their steps are those of PROTOCOL runq. */
 
 /* [RQ3] as an executable check. */
 W_INLINE uint32_t w_runq_distance(uint32_t head, uint32_t tail)
@@ -66,7 +68,8 @@ W_INLINE uint32_t w_runq_distance(uint32_t head, uint32_t tail)
         return tail - head;
 }
 
-/* Appends gp. Returns NULL, or gp itself if the ring is full: then w_runq_spill(). */
+/* Appends gp. Returns NULL, or gp itself if the ring is full; the caller must call w_runq_spill()
+ * then. */
 W_MUST_CHECK W_INLINE struct g *w_runq_push(struct runq *q, struct g *gp)
 {
         uint32_t h = w_load_acq(&q->head);                        /* [RQ2] */
@@ -80,8 +83,9 @@ W_MUST_CHECK W_INLINE struct g *w_runq_push(struct runq *q, struct g *gp)
         return NULL;
 }
 
-/* Only the owner fills `next`, so what it reads as NULL is NULL; anything else may be gone by now,
- * and the exchange tells. */
+/* Puts gp, which may be NULL, into `next` and returns the goroutine that was there. Only the owner
+ * fills `next`: if the owner reads NULL, `next` is NULL. If it reads a goroutine, a thief may have
+ * taken it by now; the exchange tells. */
 W_INLINE struct g *w_runq_replace_next(struct runq *q, struct g *gp)
 {
         struct g *old = w_load_rlx(&q->next);                     /* own word */
@@ -93,8 +97,8 @@ W_INLINE struct g *w_runq_replace_next(struct runq *q, struct g *gp)
         return old;
 }
 
-/* Puts gp in front of the ring; the goroutine that stood there goes to the tail. Returns NULL, or
- * the displaced one if the ring is full: then w_runq_spill(). */
+/* Puts gp into `next`; the goroutine that was there goes to the tail of the ring. Returns NULL, or
+ * the displaced goroutine if the ring is full; the caller must call w_runq_spill() then. */
 W_MUST_CHECK W_INLINE struct g *w_runq_push_next(struct runq *q, struct g *gp)
 {
         struct g *old = w_runq_replace_next(q, gp);
@@ -124,29 +128,30 @@ W_INLINE struct g *w_runq_take_oldest(struct runq *q)
         }
 }
 
-/* Says that the owner stands between two goroutines and will pop at once; thieves then leave
- * `next` where it is. The next pop of either kind ends it. */
+/* Says that the owner is between two goroutines and will pop at once. Thieves then leave `next`
+ * where it is. The next pop, from `next` or from the ring, ends this. */
 W_INLINE void w_runq_keep_next(struct runq *q)
 {
         w_store_rlx(&q->keep_next, 1);                            /* hint */
 }
 
-/* The line is written only if it changes. */
+/* Writes the cache line only if the word changes. */
 W_INLINE void w_runq_end_keeping(struct runq *q)
 {
         if (w_load_rlx(&q->keep_next))                            /* own word */
                 w_store_rlx(&q->keep_next, 0);                    /* hint */
 }
 
-/* Takes the goroutine in `next`, or NULL. It inherits the slice of the goroutine that put it there.
- * */
+/* Takes the goroutine in `next`, or NULL. The goroutine inherits the slice of the goroutine that
+ * put it there. */
 W_INLINE struct g *w_runq_pop_next(struct runq *q)
 {
         w_runq_end_keeping(q);
         return w_runq_replace_next(q, NULL);
 }
 
-/* Takes the oldest of the ring and leaves `next` alone: for the hop after too many through it. */
+/* Takes the oldest goroutine of the ring and leaves `next` alone. Used also after too many hops
+ * through `next`. */
 W_INLINE struct g *w_runq_pop_ring(struct runq *q)
 {
         w_runq_end_keeping(q);
@@ -156,27 +161,31 @@ W_INLINE struct g *w_runq_pop_ring(struct runq *q)
 /* ---- Thieves: any thread; may switch: no ----------------------------------------------------- */
 
 enum runq_grab {
-        W_GRAB_RING,            /* every round but the last: `next` stays with its owner */
-        W_GRAB_NEXT_TOO,        /* last round: if the ring is empty, `next` unless it is kept */
+        W_GRAB_RING,            /* every round except the last: leaves `next` alone */
+        W_GRAB_NEXT_TOO,        /* last round: takes `next` if the ring is empty and
+                                 * keep_next is not set */
 };
 
-/* Moves the older half (rounded up) of the victim's ring to `out`, oldest first; how many. 0: the
- * ring was empty and `next` not to be had. */
+/* Moves the older half (rounded up) of the victim's ring to `out`, oldest first. Returns how many.
+ * 0: the ring was empty, and `next` was not available. */
 W_MUST_CHECK uint32_t w_runq_grab(struct runq *victim, struct g *out[W_RUNQ_HALF],
                                   enum runq_grab how);
 
-/* Grabs for the owner of `q`: the oldest is returned to be run, the others are appended to q. NULL
- * if there was nothing. q must have room for W_RUNQ_HALF - 1: a looker's own queue is empty. */
+/* Grabs goroutines for the owner of q. Returns the oldest, which the caller runs; appends the
+ * others to q. NULL: there was none. q must have room for W_RUNQ_HALF - 1 goroutines: the queue of
+ * an M that searches for work is empty. */
 struct g *w_runq_steal(struct runq *q, struct runq *victim, enum runq_grab how);
 
-/* ---- Anyone ---------------------------------------------------------------------------------- */
+/* ---- Any thread ------------------------------------------------------------------------------ */
 
-/* True only if there was an instant with nothing in ring and `next`. A goroutine that the owner is
- * just moving from `next` to the ring may not be counted by a third party that takes `next` at the
- * same time; the owner has not finished its push then and will look for sleepers afterwards. */
+/* True only if there was an instant with nothing in the ring and in `next`. A goroutine that the
+ * owner is moving from `next` to the ring may be missed, if another thread takes `next` at the same
+ * time. The owner has not finished its push then, and checks afterwards whether it must wake an
+ * M. */
 bool w_runq_is_empty(const struct runq *q);
 
-/* How many there are, for reports and heuristics; up to one wrong per operation under way. */
+/* Returns how many goroutines there are, for reports and heuristics. Each operation under way may
+ * make the number wrong by one. */
 uint32_t w_runq_len_hint(const struct runq *q);
 
 #endif

@@ -1,4 +1,4 @@
-/* sched/run/abandon.c - the end of a run that some of its threads do not reach.
+/* sched/run/abandon.c - the end of a run in which some threads do not come back in time.
  *
  * Protocols   owns abandon; cites where (sched/preempt/enter.c), take (sched/preempt/take.c),
  *             preempt (sched/preempt/preempt.c), world (sched/run/world.c).
@@ -39,7 +39,7 @@
  * Why the ender does not wait for ever   Code of the runtime ends: an M in the runtime comes to g0
  *           and ends, or leaves. An M that waits in the runtime for Ms that may have been abandoned
  *           checks whether it has been abandoned itself: PROTOCOL world (sched/run/world.c).
- * Tests     flow/sched/run/test_abandon.c, sim scenarios left_*, mutants left-*.
+ * Tests     flow/sched/run/test_abandon.c, sim scenarios abandon_*, mutants abandon-*.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -68,7 +68,7 @@ bool w_m_is_abandoned(const struct m *mp)
 
 void w_abandon_sleep(struct m *mp)
 {
-        W_WINDOW("left-before-sleep");
+        W_WINDOW("abandon-before-sleep");
         w_store_rel(&mp->where, w_load_rlx(&mp->where) & ~(uint32_t)W_IN_RUNTIME); /* [MK1] */
         for (;;)
                 w_os_sleep_until(W_FOREVER);
@@ -110,7 +110,7 @@ static void abandon_all(void)
         w_unlock(&w_sched.lock);
 }
 
-/* Not before all Ms are away: an M that still comes back ends, and deletes its timer. */
+/* Called only when all Ms are away: an M that still came back would end, and delete its timer. */
 static void arm_all(void)
 {
         w_lock(&w_sched.lock);

@@ -8,9 +8,9 @@
 
 #include "sched/sched.h"
 
-/* At the end of a run, when all threads have been asked to end and the monitor has ended: waits for
- * the threads, for shutdown_ms at most. Returns how many were abandoned. From now on these touch
- * no memory of weft except the records of their Ms. */
+/* Waits for the threads to end, for shutdown_ms at most. Returns how many were abandoned.
+ * Afterwards an abandoned thread touches no memory of weft except the record of its M. Context: the
+ * end of a run; all threads have been asked to end, and the monitor has ended. */
 W_MUST_CHECK uint32_t w_abandon_await(void);
 
 /* True once a thread of this process was abandoned: signals may still arrive for it. */

@@ -1,4 +1,5 @@
-/* sched/run/config.c - what a run is asked for: code before environment before what is detected.
+/* sched/run/config.c - the configuration of a run. Values that the code sets come first, then the
+ * environment, then detected values.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,7 +15,8 @@
 #include <stdlib.h>     /* getenv */
 #include <string.h>
 
-/* A whole decimal number in [low, high]; false for anything else, also "", " 1" and "1x". */
+/* Parses a decimal number in [low, high]. False: the text is anything else, for example "", " 1" or
+ * "1x". */
 static bool parse_number(const char *text, int64_t low, int64_t high, int64_t *out)
 {
         int64_t value = 0;
@@ -32,7 +34,7 @@ static bool parse_number(const char *text, int64_t low, int64_t high, int64_t *o
         return true;
 }
 
-/* The value that the code set, else the variable's, else `detected`. */
+/* Chooses the value that the code set, else the value of the variable, else `detected`. */
 static int choose(int64_t from_code, const char *variable, int64_t low, int64_t high,
                   int64_t detected, int64_t *out)
 {
@@ -161,7 +163,8 @@ static int check_fields(const weft_config *cfg)
         return 0;
 }
 
-/* A program compiled against an older header has a shorter struct; what it lacks is zero. */
+/* A program that was compiled with an older header has a shorter struct. The fields that it lacks
+ * are zero. */
 static weft_config widen(const weft_config *cfg)
 {
         weft_config full = { 0 };

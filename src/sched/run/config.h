@@ -1,4 +1,4 @@
-/* sched/run/config.h - what a run was asked for.
+/* sched/run/config.h - the configuration of a run.
  *
  * SPDX-License-Identifier: MIT
  */

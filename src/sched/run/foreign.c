@@ -1,8 +1,8 @@
 /* sched/run/foreign.c - calls of foreign threads, which keep the run alive while they last.
  *
- * A foreign thread needs no M and no P. It works under the locks of the objects, the goroutines
- * that it wakes go to the global queue, and when it waits it sleeps on a note in its own frame
- * (wait/wait.c). All that it needs is that the run is not taken down during its call.
+ * A foreign thread needs no M and no P. It works under the locks of the objects. Goroutines that it
+ * wakes go to the global queue. When it waits, it sleeps on a note in its own frame (wait/wait.c).
+ * All that it needs is that the run is not taken down during its call.
  *
  * PROTOCOL foreign
  *
@@ -10,8 +10,8 @@
  * Parties   foreign thread (not an M); ender (m0 at the end of weft_run, the caller of weft_stop).
  *           The ender waits for Ms in any case.
  * Words     phase             of the run (sched/run/run.h)
- *           n_foreign_calls   calls that foreign threads are in. Static: a late wake of the word is
- *                             harmless
+ *           n_foreign_calls   calls that foreign threads are in. The word is static, so a late wake
+ *                             of it is harmless
  * Foreign thread enters
  *           1. n_foreign_calls + 1.
  *           2. Full fence [RN2].
@@ -35,10 +35,10 @@
  *           later, and the foreign thread that made it passes a fence and then sees ENDING.
  * Rejected  An M for each foreign thread. A word per thread that has attached itself, with a
  *           membarrier by the ender, in the place of the shared counter. Both:
- *           docs/decisions/012-a-guest-needs-no-m.md.
+ *           docs/decisions/012-a-foreign-thread-needs-no-m.md.
  * Tests     flow/sched/run/test_run.c, flow/sched/run/test_foreign.c,
- *           flow/sched/run/test_foreign_threads.c, flow/sched/run/test_embed.c, sim scenarios
- *           guest_*, mutants guest-*.
+ *           flow/sched/run/test_foreign_threads.c, flow/sched/run/test_background.c, sim
+ *           scenarios foreign_*, mutants foreign-*.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -49,8 +49,8 @@
 
 static w_atomic_u32 n_foreign_calls;    /* a  [RN2][RN4] */
 
-/* The first load of the phase is a hint: without it threads that are refused again and again would
- * delay the end that refuses them. */
+/* The first load of the phase is a hint. Without it, threads that call again and again and are
+ * refused would delay the end of the run. */
 bool w_foreign_enter_slow(void)
 {
         if (w_load_rlx(&w_run_phase) != RUN_ON) {                 /* hint: RN2 decides */
@@ -60,7 +60,7 @@ bool w_foreign_enter_slow(void)
         }
         w_add_rlx(&n_foreign_calls, 1);                           /* guarded by RN2 */
         w_fence_full();                                           /* [RN2] */
-        W_WINDOW("guest-before-look");
+        W_WINDOW("foreign-before-check");
         if (w_load_acq(&w_run_phase) == RUN_ON)                   /* [RN3] */
                 return true;
         w_foreign_exit_slow();

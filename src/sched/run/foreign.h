@@ -12,8 +12,9 @@ void w_foreign_exit_slow(void);
 /* At the end of the run, with the phase ENDING: returns when no foreign thread is in a call. */
 void w_foreign_await(void);
 
-/* Around a call that a foreign thread may make: the run stays up until the call is over. False, and
- * no exit to call: no runtime runs. See PROTOCOL foreign (sched/run/foreign.c). */
+/* Called around a call that a foreign thread may make: the run stays up until w_foreign_exit.
+ * False: no runtime runs, and w_foreign_exit must not be called. See PROTOCOL foreign
+ * (sched/run/foreign.c). */
 W_MUST_CHECK W_INLINE bool w_foreign_enter(void)
 {
         return W_LIKELY(w_m() != NULL) ? w_run_is_on() : w_foreign_enter_slow();

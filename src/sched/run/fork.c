@@ -4,11 +4,12 @@
  *
  * A child of fork has one thread. What the other threads were about to do to the run is never done.
  * The child may exec, or end. A call that needs the run ends the process with a message. An M is
- * recognized by m.retake, which every entry reads anyway, other threads by the phase.
+ * recognized by m.retake, which every entry reads anyway; other threads are recognized by the
+ * phase.
  *
  * While no run is on, fork does not concern weft, and the child may start a run. But no other
- * thread may be in a weft call at the fork: a lock that it held, of the channels' memory for
- * example, stays locked. vfork and posix_spawn are not noticed and need not be.
+ * thread may be in a weft call at the fork: a lock that such a thread held, for example the lock of
+ * the channels' memory, would stay locked. vfork and posix_spawn are not noticed and need not be.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,8 +23,8 @@
 
 static bool watched;    /* guarded by the phase: only the thread that starts a run uses it */
 
-/* Runs on the child's only thread, before fork returns. Removes the dump: its goroutines are those
- * of the parent. */
+/* Runs on the child's only thread, before fork returns. Removes the dump of goroutines: they are
+ * goroutines of the parent. */
 static void in_child(void)
 {
         struct m *mp = w_m();

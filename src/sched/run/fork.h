@@ -12,7 +12,7 @@ W_MUST_CHECK int w_fork_watch(void);
 
 /* True in the child of a fork that was made while a run was on. */
 bool w_is_forked(void);
-/* Ends such a child with a message: it has called weft. */
+/* Ends such a child, which has called weft, with a message. */
 W_NORETURN void w_fork_refuse(void);
 
 #endif

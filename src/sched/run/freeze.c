@@ -1,4 +1,4 @@
-/* sched/run/freeze.c - stops every thread that runs a goroutine, also those without a P.
+/* sched/run/freeze.c - stops every thread that runs a goroutine, also the threads without a P.
  *
  * Protocols   owns freeze; cites world (sched/run/world.c), take (sched/preempt/take.c), preempt
  *             (sched/preempt/preempt.c), abandon (sched/run/abandon.c).
@@ -6,25 +6,26 @@
  * With the world stopped, the stopper has every P, but goroutines in user code run on without a P.
  * Here their threads stop as well, in the handler of the signal that preempts Ms (preempt=all; with
  * other settings no thread has a handler, and no signal is sent). A thread may be hit anywhere,
- * also while it holds one of libc's locks. So until all threads continue, the stopper calls nothing
- * that might need such a lock.
+ * also while it holds a lock of libc. So until all threads continue, the stopper calls nothing that
+ * might need such a lock.
  *
  * PROTOCOL freeze
  *
  * Goal      Between begin and end the registers, the stack and the goroutine of every M reported as
  *           frozen do not change. Every frozen M continues afterwards. The stopper waits for no M
  *           for ever. No call of the program returns EINTR because of a freeze.
- * Parties   stopper (one: that of PROTOCOL world, with the world stopped); M (in its handler).
+ * Parties   stopper (the one stopper of PROTOCOL world, with the world stopped); M (in its
+ *           handler).
  * Words     m.regs, n_answers, and m.freeze:
  *             THAWED             the M runs
  *             FREEZING           the stopper has asked the M to freeze
  *             FROZEN             the M sleeps in its handler until the end
- *             PREEMPTED          PROTOCOL preempt stopped the M; it may continue by itself
- *             PREEMPTED_FROZEN   PROTOCOL preempt stopped the M; it must not continue yet
+ *             PREEMPTED          the M was stopped by PROTOCOL preempt, and may continue by itself
+ *             PREEMPTED_FROZEN   the M was stopped by PROTOCOL preempt, and must not continue yet
  * Which Ms  The Ms that have lost their P: m.lost_p, under sched.lock. While the world is stopped
- *           no M gets a P, so no other M runs a goroutine, and none comes later. An M that gives up
- *           its goroutine clears lost_p first, under the lock. As long as lost_p is set the thread
- *           exists.
+ *           no M gets a P, so no other M runs a goroutine, and no such M comes later. An M that
+ *           gives up its goroutine clears lost_p first, under the lock. As long as lost_p is set,
+ *           the thread exists.
  * Stopper   1. Under sched.lock, for each M that is not settled:
  *              lost_p is clear: the M has given up its goroutine; settled.
  *              PREEMPTED -> PREEMPTED_FROZEN [FZ1]: settled.
@@ -52,8 +53,8 @@
  *           wins, or it knows that the M is frozen. A signal that comes later finds THAWED and has
  *           no effect.
  * Why no thread needs a frozen M   A frozen M is in user code, so it holds no runtime lock;
- *           n_answers and m.freeze need none. An M in the runtime that needs one of libc's locks
- *           waits until the end, and the end does not wait for that M.
+ *           n_answers and m.freeze need none. An M in the runtime that needs a lock of libc waits
+ *           until the end, and the end does not wait for that M.
  * Not stopped   foreign threads and the monitor.
  * The run ends meanwhile   PROTOCOL abandon waits for Ms in their handlers, and for the stopper.
  * EINTR     Handlers restart what can be restarted. For the rest the stopper first asks the kernel
@@ -76,7 +77,7 @@
 enum {
         PATIENCE_NS = 1000000000,       /* a thread may have to wait for a CPU */
         STUCK_NS = 20000000,            /* in the kernel for longer: the M does not answer */
-        BLOCKED_NS = 100000000,         /* the signal, for longer than a handler takes */
+        BLOCKED_NS = 100000000,         /* the signal is blocked for longer than a handler takes */
         FIRST_PAUSE_NS = 50000,
         LAST_PAUSE_NS = 5000000,
 };
@@ -96,7 +97,8 @@ static void wait_while(struct m *mp, enum m_freeze freeze)
                 (void)w_os_futex_wait(&mp->freeze, freeze, W_FOREVER);
 }
 
-/* The M freezes only in user code: no thread in the runtime waits for a lock that it may hold. */
+/* The M freezes only in user code, where it holds no lock that a thread in the runtime waits
+ * for. */
 void w_freeze_answer(struct m *mp, const struct w_os_regs *regs)
 {
         if (w_load_acq(&mp->freeze) != W_FREEZING ||            /* [FZ2] */
@@ -262,7 +264,8 @@ static void settle_rest(struct freeze *f)
                         settle_unless_frozen(&f->ms[i], W_SEEN_RUNNING);
 }
 
-/* Every M without a P that runs a goroutine. Not the caller: it has its P. */
+/* Collects every M without a P that runs a goroutine. The caller is not among them: it has its
+ * P. */
 static void collect_locked(struct freeze *f, uint32_t room)
 {
         W_LIST_EACH(n, &w_sched.all_m) {
@@ -273,7 +276,7 @@ static void collect_locked(struct freeze *f, uint32_t room)
         }
 }
 
-/* Maps the memory first: later no memory is available. */
+/* Maps the memory before any thread is frozen. Afterwards nothing is allocated. */
 static void set_up(struct freeze *f)
 {
         void *memory = NULL;
@@ -296,7 +299,7 @@ static void set_up(struct freeze *f)
 
 void w_freeze_begin(struct freeze *f)
 {
-        W_ASSERT(w_lock_held(W_LOCK_stop) && w_load_rlx(&w_sched.world.stopping));    /* own word */
+        W_ASSERT(w_lock_held(W_LOCK_world) && w_load_rlx(&w_sched.world.stopping));   /* own word */
         set_up(f);
         int64_t limit = w_os_now() + PATIENCE_NS, pause = FIRST_PAUSE_NS;
 

@@ -21,7 +21,7 @@
 struct dump_log;
 
 enum m_seen {
-        W_SEEN_NOT_YET,         /* not settled yet; no M is after w_freeze_begin */
+        W_SEEN_NOT_YET,         /* not settled yet; w_freeze_begin settles every M */
         W_SEEN_FROZEN,          /* does not continue before w_freeze_end */
         W_SEEN_IN_SYSCALL,      /* in a system call that a signal would cut short: not frozen, and
                                  * may continue at any time */
@@ -53,7 +53,7 @@ void w_freeze_begin(struct freeze *f);
 void w_freeze_end(struct freeze *f);
 void w_freeze_free(struct freeze *f);
 
-/* Defined in inspect/backtrace.c. Copies the backtrace of that M. Context: between begin and end,
+/* Defined in inspect/backtrace.c. Copies the backtrace of fm->m. Context: between begin and end,
  * after w_os_code_learn. */
 void w_frozen_m_take(struct frozen_m *fm);
 /* Adds the backtrace to the log. Context: after the end. False: nothing is known. */
@@ -62,7 +62,7 @@ bool w_frozen_m_write(struct dump_log *log, const struct frozen_m *fm);
 /* For preempt_handler.c, in the handler. Freezes the calling M if the stopper has asked for it, and
  * returns when the M may continue. */
 void w_freeze_answer(struct m *mp, const struct w_os_regs *regs);
-/* The preempted M stops here, and can be frozen without a signal; and the reverse. */
+/* Between pause and resume the preempted M is stopped, and can be frozen without a signal. */
 void w_freeze_pause(struct m *mp, const struct w_os_regs *regs);
 void w_freeze_resume(struct m *mp);
 

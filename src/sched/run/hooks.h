@@ -9,9 +9,9 @@
 #include "base/list.h"
 #include "os/os.h"
 
-/* hooks/hooks.c defines the table; it stands above all layers. The scheduler knows no other name of
- * an upper layer. There is no registration at run time: a linker takes from a static library only
- * the files that something refers to, and these hooks must work in a program that never calls the
+/* hooks/hooks.c defines the table; it stands above all layers. The scheduler uses no other name of
+ * an upper layer. There is no registration at run time. A linker takes from a static library only
+ * the files that something refers to, but these hooks must work in a program that never calls the
  * layer itself. */
 struct run_hooks {
         /* signal/: before goroutine 1 runs, and when the phase is ENDING. */
@@ -24,8 +24,8 @@ struct run_hooks {
         /* wait/, scope/: the Ms are gone; forgets the goroutines that still waited. */
         void (*wait_run_ended)(void);
         void (*scopes_run_ended)(void);
-        /* net/: the waiters for these events go to `woken`, claimed; the caller wakes them by
-         * w_ready_many. Foreign threads among them are woken at once. */
+        /* net/: claims the waiters for these events and puts them into `woken`; the caller wakes
+         * them by w_ready_many. Foreign threads among the waiters are woken at once. */
         void (*poll_deliver)(const struct w_os_event *events, int n, struct queue *woken);
         /* debug/: weft_check, for WEFT_DEBUG=check=1. */
         int (*check)(void);

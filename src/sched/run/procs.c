@@ -4,10 +4,10 @@
  *
  * Goal      Between one goroutine and the next the number of Ps changes. No queued goroutine, timer
  *           or count is lost, and no thread touches memory that is gone.
- * Parties   resizer (the stopper of the world: a goroutine, or a thread without one); readers
- *           (every thread that reads Ps).
+ * Parties   resizer (the stopper of the world: a goroutine, or a thread without a goroutine);
+ *           readers (every thread that reads Ps).
  * Words     n_procs       all_p[0 .. n_procs) are in use; changes under sched.lock
- *           n_p           >= n_procs: so many records exist. all_p[i] for i < n_p never changes
+ *           n_p           how many records exist, >= n_procs. all_p[i] for i < n_p never changes
  *                         again. The Ps from n_procs on are DEAD: no M, nothing in their queues,
  *                         heap empty and closed, no caches. Their counters still count.
  *           steal_order, runq.alone   agree with n_procs
@@ -24,33 +24,35 @@
  *              P 0. No memory: open the heaps again. It does not matter which heap has a timer.
  *           2. The resizer's own P goes: take P 0 instead.
  *           3. Under sched.lock move their queues to the head of the global queue: `next`, then
- *              parents, then the ring. An M whose P was taken does not get a removed P back, and is
+ *              parents, then the ring. An M that has lost such a P does not get it back, and is
  *              preempted if it computes on: PROTOCOL preempt (sched/preempt/preempt.c).
  *           4. Return the caches.
  * Readers   With a P, under sched.lock, or as the stopper: n_procs is exact. An M gets a P under
  *           sched.lock with the world running, or its P is given back by TK2 of PROTOCOL take. Both
  *           come after step 3 of the resizer.
  *           Without any of these (the monitor, threads that arm timers without a P, the last scan
- *           of a spinner, counts): read all records that exist. A DEAD P has nothing to find.
+ *           of a spinner, counts): read all records that exist. In a DEAD P there is nothing to
+ *           find.
  * Edges     [RZ1] the record, all_p[i]   resizer: n_p store-release -> reader: n_p load-acquire
  * Why no work is missed   A spinner's last scan may come while a queue is being moved. Then its P
  *           was idle and the resizer has it. After the start P 0, or the resizer's own P, takes
- *           from the global queue in its turn; step 4 wakes an M to search if another P is idle.
- *           Work on a new P: its submitter comes after Add 1, so a spinner whose fence is later
- *           (ID1) sees n_p too.
- * Why no timer is missed   A thread without a P that chose the heap of a P that goes has the lock
- *           of the heap before the move, and the timer moves; or after it, and sees a closed heap.
+ *           from the global queue in its turn. Step 4 wakes an M to search if another P is idle.
+ *           The submitter of work on a new P comes after step 1 of Add Ps. So a spinner that passes
+ *           its fence later (ID1) sees n_p too.
+ * Why no timer is missed   A thread without a P may have chosen the heap of a P that goes. If it
+ *           has the lock of the heap before the move, its timer moves. If it has the lock after the
+ *           move, it sees a closed heap.
  * Why the counts are right   Births and ends that a removed P counted stay in its record. PROTOCOL
  *           live reads n_p again before it sums the births: if it saw an end, one of these records
  *           has the birth.
- * Why the monitor's data need no care   A sample is about one M at one epoch in user code. The M
- *           loses a P that goes for good, and is in another epoch before it has a P again. `asked`
- *           begins and ends under lock `take`. The stopper takes that lock too, unless all Ps are
- *           idle; then no request succeeds.
- * Rejected  Freeing records (an M whose P was taken, a thief and the monitor remember them). A
- *           goroutine of the runtime that resizes for threads without one (it would count as a
- *           goroutine, may find no memory, and its caller would have to learn if the run ends
- *           first).
+ * Why the monitor's data need no care   A sample is about one M at one epoch in user code. An M
+ *           that loses a removed P is in another epoch before it has a P again. pp.asked is set and
+ *           cleared under lock `take`. The stopper takes that lock too, unless all Ps are idle;
+ *           then no request succeeds.
+ * Rejected  Freeing records: an M that has lost its P, a thief and the monitor remember them. A
+ *           goroutine of the runtime that resizes for threads without a goroutine: it would count
+ *           as a goroutine, and there may be no memory for it. If the run ended first, its caller
+ *           would have to be told.
  * Tests     flow/sched/run/test_procs.c, flow/sched/run/test_procs_follow.c, sim scenarios
  *           resize_*, mutants resize-*.
  *

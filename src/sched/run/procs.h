@@ -9,11 +9,11 @@
 
 /* The first n Ps are in use from now on. Context: the stopper of the world, or no M exists yet. */
 void w_procs_apply(uint32_t n);
-/* weft_procs with an n that was checked and is not 0. */
+/* As weft_procs, with an n that was checked and is not 0. */
 W_MUST_CHECK int w_procs_set(int n);
-/* The same, but does nothing if the program has set a number. Context: the monitor. */
+/* As w_procs_set, but does nothing if the program has set a number. Context: the monitor. */
 int w_procs_set_found(int n);
-/* As many Ps as the machine allows now. */
+/* Returns how many Ps the machine allows now. */
 int w_procs_found(void);
 /* For the monitor: follows the machine unless the program has set a number. Returns 1 if the number
  * of Ps changed. */

@@ -6,12 +6,12 @@
  * set up is taken down in reverse order, also when the start fails half-way.
  *
  * weft_start: the run is in the background, and the calling thread stays a foreign thread. There is
- * no m0 and no main goroutine. At first every P is idle and one thread sleeps. All calls come from
- * foreign threads, and the stop does too. The id 1 goes to the goroutine that is started first, and
- * means nothing.
+ * no m0 and no main goroutine. At first every P is idle and one thread sleeps. Foreign threads make
+ * the first calls, and a foreign thread stops the run. The goroutine that is started first gets the
+ * id 1, which has no special meaning then.
  *
- * One stop: `stoppable` goes 0 -> 1 when the start is done. A stopper sets it 1 -> 0 by CAS; a
- * second stopper loses the CAS and finds nothing to stop.
+ * One stop: `stoppable` goes 0 -> 1 when the start is done. weft_stop sets it 1 -> 0 by CAS. A
+ * second call of weft_stop loses the CAS and finds nothing to stop.
  *
  * Edges     [RN1] all that the last run left   its end: phase store-release -> the next start:
  *                 phase CAS-acquire
@@ -70,7 +70,7 @@ static void reset(const struct run_config *config)
                                   .timekeeper.wakes_at = W_ATOMIC_INIT(W_FOREVER),
                                   .sysmon.blocked_next_at = W_FOREVER };
         w_lock_init(&w_sched.lock, W_LOCK_sched);
-        w_lock_init(&w_sched.world.lock, W_LOCK_stop);
+        w_lock_init(&w_sched.world.lock, W_LOCK_world);
         w_lock_init(&w_sched.take_lock, W_LOCK_take);
         w_take_init();
         w_os_code_learn();

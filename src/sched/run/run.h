@@ -14,9 +14,8 @@ extern w_atomic_u32 w_run_phase;        /* a  [RN1] run.c [RN2][RN3] foreign.c *
 bool w_run_is_on_slow(void);
 W_INLINE bool w_run_is_on(void)
 {
-        if (W_LIKELY(w_load_rlx(&w_run_phase) == RUN_ON))         /* hint: misuse at worst */
-                return true;
-        return w_run_is_on_slow();
+        return W_LIKELY(w_load_rlx(&w_run_phase) == RUN_ON) ||    /* hint: misuse at worst */
+               w_run_is_on_slow();
 }
 
 /* Registers a hook for the end of the run, once per run. Context: any thread, a run is on. */

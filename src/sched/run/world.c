@@ -4,8 +4,8 @@
  *
  * Goal      At some point the stopper has every P, and no goroutine runs except the stopper's own.
  *           Afterwards everything continues, and no queued goroutine is forgotten.
- * Parties   stopper (one at a time, by world.lock): a goroutine, or a thread without one: the
- *           monitor or a foreign thread; the other Ms; the end of the run.
+ * Parties   stopper (one at a time, by world.lock): a goroutine, or a thread without a goroutine
+ *           (the monitor or a foreign thread); M (every other M); ender of the run.
  * Words     stopping, n_to_stop, the status of each P: all under sched.lock. attention of each P: a
  *           hint.
  * Stopper   1. Under sched.lock: stopping := 1; attention on every P; its own P, if any, and the
@@ -13,13 +13,13 @@
  *           2. Take the Ps of Ms in user code: PROTOCOL take (sched/preempt/take.c).
  *           3. n_to_stop is not 0: sleep on `stopped`, for at most 100 us, then go to 2. If the run
  *              has abandoned the stopper's own thread meanwhile, give up instead.
- * M         on its next return to g0. The attention word sends it there; the search reads stopping
- *           first.
- *           1. Its P has run no goroutine since the last start: search for work once. Otherwise
- *              one stop after another would keep all other goroutines from running.
+ * M         on its next return to g0. The attention word sends the M there; the search reads
+ *           stopping first.
+ *           1. Its P has run no goroutine since the last start: search for work once. Otherwise one
+ *              stop after another would keep all other goroutines from running.
  *           2. Under sched.lock: stop spinning; P -> STOPPED; n_to_stop - 1; 0: wake the stopper.
- *              Enter the list of idle Ms: so the start finds a thread for every P, and must create
- *              none except in the place of m0. Sleep as any M without a P.
+ *              Enter the list of idle Ms: then the start finds a thread for every P, and must
+ *              create a thread only in the place of m0. Sleep as any M without a P.
  * Start     Under sched.lock: stopping := 0. For each P:
  *             taken, and its M has not moved since: goes back to that M
  *             has work: gets a thread
@@ -29,18 +29,19 @@
  *           was in transit before (sched/thread/thread.c). It brings that P here at its first
  *           search or the next. An M that makes a P idle does it under the lock and sees stopping.
  * Why the stopper does not wait for ever   An M in the runtime comes to g0, and searches for work
- *           at most once. From an M in user code some sweep takes the P. No sweep takes it any more
- *           once the end of the run has abandoned that M together with its P (PROTOCOL abandon,
- *           sched/run/abandon.c): no request goes to an M whose m.retake is ABANDONED. But the
- *           ender marks all Ms in one critical section of sched.lock, the stopper's M among them,
- *           and then waits for the stopper, which is in the runtime. Other stoppers cannot meet
- *           this case: before, the ender has waited for the monitor and for foreign threads.
- * Not stopped   User code whose P was taken runs on: PROTOCOL freeze (sched/run/freeze.c) can stop
- *           it next. Foreign threads run on: they use the queues under sched.lock.
+ *           at most once. From an M in user code some sweep takes the P, unless the end of the run
+ *           has abandoned that M together with its P (PROTOCOL abandon, sched/run/abandon.c): an M
+ *           with m.retake ABANDONED gets no request. But the ender marks all Ms in one critical
+ *           section of sched.lock, the stopper's M among them. Then it waits for the stopper, which
+ *           is in the runtime, and step 3 lets the stopper give up. A stopper that is the monitor
+ *           or a foreign thread cannot meet this case: the ender has waited for these threads
+ *           before.
+ * Not stopped   User code of an M that has lost its P runs on: PROTOCOL freeze (sched/run/freeze.c)
+ *           can stop it next. Foreign threads run on: they use the queues under sched.lock.
  * Rejected  A barrier per goroutine (there may be a million).
  * Tests     flow/sched/inspect/test_inspect.c, flow/sched/run/test_stop_world.c, sim scenarios
- *           sched_stop*, sched_end, take_stop, left_stopper; mutants take-stop-does-not-sweep,
- *           left-stopper-goes-on.
+ *           sched_stop*, sched_end, take_stop, abandon_stopper; mutants
+ *           take-stop-does-not-sweep, abandon-stopper-goes-on.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -265,7 +266,7 @@ static void wake_all_to_end(struct list_node *list)
                 struct m *mp = W_CONTAINER_OF(n, struct m, idle_link);
 
                 mp->must_end = true;
-                w_m_wake(mp);
+                w_thread_wake(mp);
         }
 }
 

@@ -10,23 +10,23 @@
  * Words     g.locked, with the M and the depth in the cold part; m.locked_g; the state
  *           WAITING_LOCKED; m.dedicated, and W_ATTENTION_DEDICATED on the P that the M holds; the
  *           handoff m.next_p and m.next_g, and dedicated_m, under sched.lock.
- * G leaves  The attention word sends G to g0, where another commit replaces the usual one. G waits
- *           as WAITING_LOCKED, or goes to the global queue. So G is never in the queue of a P, and
- *           a direct switch from one goroutine to the next never meets it.
- * M         on g0, under sched.lock
+ * G leaves  The attention word sends G to g0, where another commit replaces the usual commit. G
+ *           waits as WAITING_LOCKED, or goes to the global queue. So G is never in the queue of a
+ *           P, and a direct switch from one goroutine to the next never meets a locked goroutine.
+ * M         on g0, under sched.lock:
  *           1. There is a handoff already: hand its own P off, continue with the handoff.
  *           2. No handoff: go into dedicated_m, hand the P off (PROTOCOL take,
  *              sched/preempt/take.c), sleep.
  *           3. Woken with a handoff: run next_g on next_p.
- * Waker     finds WAITING_LOCKED where w_ready expects WAITING. Under sched.lock
+ * Waker     finds WAITING_LOCKED where w_ready expects WAITING. Under sched.lock:
  *           1. A P is idle: hand that P and G to the M.
  *           2. No P is idle: put G into the global queue, as a submission.
  * Finder    1. Under sched.lock: hand its own P and G to the M.
  *           2. Sleep, or take another P.
- * Handoff   under sched.lock
+ * Handoff   under sched.lock:
  *           1. Write next_p and next_g.
- *           2. The M is in dedicated_m: take it out and wake it. It is not in there: it is on its
- *              way and will see the handoff.
+ *           2. The M is in dedicated_m: take it out and wake it. The M is not in dedicated_m: it is
+ *              on its way there and will see the handoff.
  * Why G is handed off once   The giver of a handoff owns G: the waker made it runnable, the finder
  *           took it out of the queue. There is no other owner, so there is no second handoff before
  *           G has run.
@@ -35,15 +35,15 @@
  * End of the run   wakes every M in dedicated_m. Afterwards no handoff is given, and an M that has
  *           one stops with its P instead of running G.
  * Stopping  A handoff is a P in transit: it stops when G next comes to g0, or is taken from G.
- * Taken     An M whose P was taken while G was in user code goes on without it, as any M. If G
- *           queues itself for a P, a finder gives it one.
- * End of G  G clears g.locked before the record can become another goroutine's. The M is must_exit:
- *           it hands its P off and ends. m0 does not end; it sleeps until the run ends, and runs
- *           nothing even if no other thread is available.
+ * Taken     If the P is taken while G is in user code, G and its M go on without a P, as any M
+ *           does. If G queues itself for a P, a finder gives it a P.
+ * End of G  G clears g.locked before its record can be reused for another goroutine. The M is
+ *           must_exit: it hands its P off and ends. m0 does not end; it sleeps until the run ends,
+ *           and runs nothing even if no other thread is available.
  * Rejected  A flag that every direct switch tests (one more load there). Giving the M the idle P
  *           through a spinner, as Go does (a second thread switch).
- * Tests     flow/sched/thread/test_lock_thread.c, flow/sched/thread/test_lock_thread_end.c, sim
- *           scenarios pin_*, mutants pin-*.
+ * Tests     flow/sched/thread/test_lockthread.c, flow/sched/thread/test_lockthread_end.c, sim
+ *           scenarios lockthread_*, mutants lockthread-*.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -76,7 +76,7 @@ static void hand_to_m_unlock(struct g *gp, struct p *pp)
                 w_sched.n_dedicated_asleep--;
         }
         w_unlock(&w_sched.lock);
-        W_WINDOW("pin-ordered");
+        W_WINDOW("lockthread-handed-off");
         if (asleep)
                 w_note_wake(&mp->note);
 }
@@ -162,7 +162,8 @@ struct g *w_lockthread_next(struct m *mp)
 
 /* ---- Leaving --------------------------------------------------------------------------------- */
 
-/* The M that gets the P of this M may find another goroutine first, so other Ms must search too. */
+/* The M that gets the P of this M may find another goroutine first. So another M must search
+ * too. */
 static void commit_yield(struct m *mp, const struct commit *c)
 {
         (void)mp;
@@ -173,7 +174,7 @@ static void commit_yield(struct m *mp, const struct commit *c)
 static void commit_park(struct m *mp, const struct commit *c)
 {
         w_g_move(c->left, G_RUNNING, G_WAITING_LOCKED);
-        W_WINDOW("pin-before-unlock");
+        W_WINDOW("lockthread-before-unlock");
         if (c->unlock(c->left, c->arg))
                 return;
         if (!mp->p) {

@@ -8,16 +8,16 @@
 
 #include "sched/m.h"
 
-/* The goroutine that is locked to mp leaves it for g0: replaces mp->commit by the commit for locked
- * goroutines. Context: the goroutine, its commit is set. */
+/* The goroutine that is locked to mp is about to leave for g0: replaces mp->commit by the commit
+ * for locked goroutines. Context: the goroutine, its commit is set. */
 void w_lockthread_leave(struct m *mp);
 
-/* The goroutine that mp was woken to run; another one if the run ends. NULL: mp ends, without a
- * P. */
+/* Returns the goroutine that mp was woken to run; if the run ends, what the search finds instead.
+ * NULL: mp ends, without a P. */
 struct g *w_lockthread_next(struct m *mp);
 
-/* gp, which mp has found, is locked to a thread. False: to mp itself. True: gp's M has mp's P now
- * and runs gp; mp needs another P. */
+/* gp, which mp has found, is locked to a thread. False: gp is locked to mp itself. True: gp's M has
+ * mp's P now and runs gp; mp needs another P. */
 W_MUST_CHECK bool w_lockthread_give(struct m *mp, struct g *gp);
 
 /* True: gp waits and is locked to its thread. Context: the only waker. */

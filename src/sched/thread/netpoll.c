@@ -6,8 +6,9 @@
  *
  * Goal      With a P idle, an event on a descriptor is seen at once, or within 10 ms if the Ms that
  *           run compute. With no P idle it is seen about every 250 us, or every ms while goroutines
- *           wait in the global queue. These came first, so woken goroutines queue behind them. An
- *           event is reported to one thread only. An M that is needed elsewhere leaves the poller.
+ *           wait in the global queue. Goroutines in the global queue came first, so woken
+ *           goroutines queue behind them. An event is reported to one thread only. An M that is
+ *           needed elsewhere leaves the poller.
  * Parties   sleeper (an M without a P), poller (the sleeper that waits in the kernel for
  *           descriptors), kicker (needs that M for another duty), searcher (an M with a P),
  *           monitor.
@@ -15,9 +16,9 @@
  *           poller.polls                   a hint that there is a poller
  *           polled_at                      when an M, or the monitor, last polled
  *           the wakeup                     ends every wait in the kernel as long as it is set
- * Sleeper   Under sched.lock: there is no poller and a P is idle: become the poller. The poller may
- *           be the timekeeper too, and then waits no longer than until its time. A timekeeper that
- *           is not the poller sleeps on its note.
+ * Sleeper   Under sched.lock: if there is no poller and a P is idle, become the poller. The poller
+ *           may be the timekeeper too, and then waits no longer than until its time. A timekeeper
+ *           that is not the poller sleeps on its note.
  * Poller    1. Wait in the kernel.
  *           2. Claim the waiters of each event: PROTOCOL poll (net/poll.c).
  *           3. Lock.
@@ -30,7 +31,7 @@
  *              acts as a notifier of the first timer of the other Ps: PROTOCOL timekeeper
  *              (sched/timer/timekeeper.c). Without a P, begin again as a sleeper. Done.
  *           8. Sleep on the note, which is set or will be set.
- *           9. Lock; n_kicked - 1; it is 0: clear the wakeup; unlock.
+ *           9. Lock; n_kicked - 1; n_kicked is 0 now: clear the wakeup; unlock.
  * Kicker    1. Lock; poller.m := NULL, m.kicked, n_kicked + 1; unlock.
  *           2. Set the wakeup.
  *           3. Wake the note.
@@ -47,17 +48,17 @@
  *           once until the kicked Ms have come; they are on their way.
  * Why an M polls   With no P idle, the Ms that hold Ps poll. An M that releases its P for lack of
  *           work sleeps as the poller if there is none. A P may become idle in other ways: its M
- *           has lost it, or is dedicated to one goroutine, or the world starts. The M that makes it
- *           idle sees that there is no poller and wakes an M, which polls and then sleeps. The
- *           thread that opens the poller does the same. A poller that stops has a P, or begins
- *           again as a sleeper.
- * Why only one poller   An event must be reported to one thread. And the other sleepers can be
- *           woken for work by a futex, which costs half as much as the wakeup.
- * Rejected  Timekeeper and poller always the same M (it would have to be kicked for each earlier
- *           timer that a second M finds). A thread for this alone (every event would cost a switch
- *           of threads). Waiting only while a goroutine waits for a descriptor (a goroutine that
- *           begins to wait would have to make sure that an M waits).
- * Tests     flow/net/test_wait_fd.c, flow/net/test_pipe.c, sim scenarios poll_*, mutants netpoll-*.
+ *           has lost it, or its M is dedicated to one goroutine, or the world starts. The M that
+ *           makes the P idle sees that there is no poller and wakes an M, which polls and then
+ *           sleeps. The thread that opens the poller does the same. A poller that stops has a P, or
+ *           begins again as a sleeper.
+ * Why only one poller   An event must be reported to one thread. The other sleepers can be woken
+ *           for work by a futex, which costs half as much as the wakeup.
+ * Rejected  Timekeeper and poller are always the same M (it would have to be kicked for each
+ *           earlier timer that a second M finds). A thread for polling alone (every event would
+ *           cost a switch of threads). An M polls only while a goroutine waits for a descriptor (a
+ *           goroutine that begins to wait would have to make sure that an M polls).
+ * Tests     flow/net/test_fd_wait.c, flow/net/test_pipe.c, sim scenarios poll_*, mutants netpoll-*.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -99,7 +100,7 @@ static bool is_open(void)
 
 bool w_netpoll_is_waited_for(void)
 {
-        return w_load_rlx(&netpoll.n_waits) != 0;                 /* hint: it reads again */
+        return w_load_rlx(&netpoll.n_waits) != 0;                 /* hint: callers read it again */
 }
 
 /* Runs when the last thread of the run is gone. */
@@ -215,8 +216,8 @@ void w_netpoll_notify(void)
 
 /* ---- Woken goroutines ------------------------------------------------------------------------ */
 
-/* A single woken goroutine with no goroutine queued before it runs next on this P. That is no
- * submission: no other M is woken. False: this is not the case. */
+/* If one goroutine was woken and no goroutine is queued before it, it runs next on this P. That is
+ * no submission of work: no other M is woken. True: this was done. */
 static bool put_single_next(struct p *pp, struct queue *woken)
 {
         if (woken->n != 1 || !w_p_has_no_work(pp) || pp->tick % W_GLOBAL_EVERY == 0)
@@ -242,7 +243,7 @@ static void wait_until(int64_t at, struct queue *woken)
         struct w_os_event events[EVENTS_AT_ONCE];
         int n = w_os_poller_wait(&netpoll.os, events, EVENTS_AT_ONCE, at);
 
-        W_WINDOW("netpoll-told");
+        W_WINDOW("netpoll-polled");
         if (n > 0)
                 w_run_hooks.poll_deliver(events, n, woken);
 }
@@ -267,7 +268,8 @@ static bool waits_again_locked(struct m *mp, bool some_woken)
         return !some_woken;
 }
 
-/* The first timer of all Ps but `mine`. The M will see the timers of its own P. */
+/* Returns when the first timer of all Ps except `mine` is due. The M itself will see the timers of
+ * `mine`. */
 static int64_t first_timer_of_others(const struct p *mine)
 {
         int64_t first = W_FOREVER;
@@ -282,8 +284,8 @@ static int64_t first_timer_of_others(const struct p *mine)
 }
 
 /* From here on there is no poller. Returns an idle P if mp has woken goroutines; or NULL. With a P,
- * mp does not begin again as a sleeper. If mp was the timekeeper, *first is then the timer for
- * which another M must keep the time. */
+ * mp does not begin again as a sleeper. If mp was the timekeeper, *first is then the time for which
+ * there must be another timekeeper. */
 static struct p *resign_locked(struct m *mp, bool some_woken, int64_t *first)
 {
         bool kept_time = w_sched.timekeeper.m == mp;
@@ -303,7 +305,7 @@ static struct p *resign_locked(struct m *mp, bool some_woken, int64_t *first)
         return pp;
 }
 
-/* Waits for the M that kicked mp out of the poller. */
+/* Waits for the thread that kicked mp out of the poller. */
 static void finish_kick(struct m *mp)
 {
         w_note_sleep(&mp->note);

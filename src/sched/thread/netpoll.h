@@ -1,7 +1,7 @@
 /* sched/thread/netpoll.h - which M waits for descriptors, and when.
  *
- * PROTOCOL netpoll stands in sched/thread/netpoll.c. What a descriptor is, and which goroutine
- * waits for it: net/poll.c.
+ * PROTOCOL netpoll stands in sched/thread/netpoll.c. net/poll.c knows what a descriptor is, and
+ * which goroutine waits for it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -12,11 +12,12 @@
 #include "os/os.h"
 #include "sched/m.h"
 
-/* The poller of this run; the first call opens it. NULL: it cannot be opened, and *rc says why.
- * Context: any thread, a run is on, no lock held. */
+/* Returns the poller of this run; the first call opens it. NULL: it cannot be opened, and *rc says
+ * why. Context: any thread, a run is on, no lock held. */
 struct w_os_poller *w_netpoll(int *rc);
 
-/* A call begins, or ends, to wait for a descriptor. Context: any thread. */
+/* Tell that a call begins to wait for a descriptor, and that its wait has ended. Context: any
+ * thread. */
 void w_netpoll_wait_begins(void);
 void w_netpoll_wait_ends(void);
 
@@ -31,9 +32,9 @@ void w_netpoll_begin_locked(struct m *mp);
 void w_netpoll_sleep(struct m *mp);
 
 /* Kicks the M out of the poller for another duty, and returns it; NULL: there is none. The caller
- * must wake it by w_m_wake. With sched.lock. */
+ * must wake it by w_thread_wake. With sched.lock. */
 struct m *w_netpoll_take_locked(void);
-/* The same for an M that is known to be in the poller. */
+/* Kicks mp, which is known to be in the poller, out of it. The rest is as above. */
 void w_netpoll_kick_locked(struct m *mp);
 
 /* Ends the wait of the M in the poller. */
@@ -44,10 +45,11 @@ void w_netpoll_wake(void);
 void w_netpoll_notify(void);
 
 /* Polls without waiting, unless an M waits in the poller or the last poll is less than `every` ns
- * ago. Woken goroutines go to the queue of mp's P or to other Ps; behind: to the global queue.
- * Context: g0 with a P. */
+ * ago. Woken goroutines go to the queue of mp's P or to other Ps; with `behind`, to the global
+ * queue. Context: g0 with a P. */
 void w_netpoll_poll(struct m *mp, int64_t every, bool behind);
-/* The same for an M that has found no work, and will sleep in the poller if there is none. */
+/* As w_netpoll_poll, for an M that has found no work, and will sleep as the poller if there is
+ * none. */
 void w_netpoll_poll_idle(struct m *mp);
 
 /* True: a call waits for a descriptor. A hint. */

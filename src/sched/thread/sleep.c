@@ -1,4 +1,4 @@
-/* sched/thread/sleep.c - step 9: an M without a P sleeps until it is given one, or ends.
+/* sched/thread/sleep.c - step 9: an M without a P sleeps until it is woken with one, or ends.
  *
  * See PROTOCOL threads (sched/thread/thread.c), PROTOCOL timekeeper (sched/timer/timekeeper.c),
  * PROTOCOL netpoll (sched/thread/netpoll.c), PROTOCOL take (sched/preempt/take.c), PROTOCOL
@@ -9,8 +9,8 @@
 #include "sched/thread/sleep.h"
 
 #include "base/assert.h"
+#include "base/window.h"
 #include "sched/idle.h"
-#include "sched/live.h"
 #include "sched/preempt/take.h"
 #include "sched/sched.h"
 #include "sched/thread/netpoll.h"
@@ -19,10 +19,31 @@
 
 enum { RETRY_MIN_NS = 1000000, RETRY_MAX_NS = 1000000000 };
 
+/* ---- Waking: the other side ------------------------------------------------------------------ */
+
+void w_thread_wake(struct m *mp)
+{
+        if (mp->kicked)
+                w_netpoll_wake();
+        W_WINDOW("netpoll-woken");
+        w_note_wake(&mp->note);
+}
+
+void w_thread_take_handoff(struct m *mp)
+{
+        struct p *pp = mp->next_p;
+
+        mp->next_p = NULL;
+        if (!pp)
+                return;
+        w_p_acquire(mp, pp);
+        mp->spinning = mp->next_spinning;
+}
+
 /* ---- Sleeping -------------------------------------------------------------------------------- */
 
-/* True: mp was still in the idle list, and there are more Ms than needed. It is out of the list and
- * must end. */
+/* True: mp was still in the idle list, and there are more Ms than needed. mp is out of the list now
+ * and must end. */
 static bool may_end(struct m *mp)
 {
         w_lock(&w_sched.lock);
@@ -37,15 +58,6 @@ static bool may_end(struct m *mp)
         }
         w_unlock(&w_sched.lock);
         return ends;
-}
-
-/* Sleeps once. True: another thread has woken mp, and the note is clear again. */
-static bool sleep_once(struct m *mp, int64_t until)
-{
-        if (!w_note_sleep_until(&mp->note, until))
-                return false;
-        w_note_clear(&mp->note);
-        return true;
 }
 
 /* False: mp must end. True: mp has a handoff, or holds a P already, or was an event waiter and must
@@ -63,8 +75,10 @@ static bool sleep_until_handoff(struct m *mp)
                 int64_t limit = stays ? W_FOREVER : w_os_now() + idle_ns;
                 bool    keeps_time = mp->timekeeper_at < limit;
 
-                if (sleep_once(mp, keeps_time ? mp->timekeeper_at : limit))
+                if (w_note_sleep_until(&mp->note, keeps_time ? mp->timekeeper_at : limit)) {
+                        w_note_clear(&mp->note);
                         return true;
+                }
                 if (!keeps_time && may_end(mp))
                         return false;
                 if (keeps_time && w_timekeeper_time_up(mp))
@@ -99,7 +113,7 @@ static bool await_handoff(struct m *mp)
 {
         if (!sleep_until_handoff(mp) || mp->must_end)
                 return false;
-        w_m_take_handoff(mp);
+        w_thread_take_handoff(mp);
         return true;
 }
 
@@ -113,8 +127,9 @@ static struct p *pop_pending_locked(void)
         return w_idle_p_get_locked();
 }
 
-/* A pending P may wait only while every existing M has work: an M reads `pending` before it sleeps.
- * If all Ms are blocked, none of them does. So the monitor tries again, at growing intervals. */
+/* A P with a pending thread may wait only while every existing M has work: an M reads `pending`
+ * before it sleeps. If all Ms are blocked, no M reads it. So the monitor tries again, at growing
+ * intervals. */
 uint32_t w_thread_retry_pending(int64_t now)
 {
         if (W_LIKELY(!w_load_rlx(&w_sched.threads.pending))) {        /* hint: next round */
@@ -188,7 +203,7 @@ bool w_thread_sleep_unlock(struct m *mp)
                 w_lock(&w_sched.lock);
         }
         w_unlock(&w_sched.lock);
-        w_m_take_handoff(mp);
+        w_thread_take_handoff(mp);
         return mp->p != NULL;
 }
 
@@ -199,8 +214,8 @@ bool w_thread_sleep_enlisted(struct m *mp)
 
 /* ---- Dedicated Ms ---------------------------------------------------------------------------- */
 
-/* True: mp keeps its P. An M with a locked goroutine keeps it if it has taken its handoff. m0 keeps
- * it if it serves all goroutines and no other M is idle. */
+/* True: mp keeps its P. A tainted M keeps its P if it has taken its handoff. m0 keeps its P if it
+ * spins, or if it serves all goroutines and no other M is idle. */
 static bool keeps_p_locked(const struct m *mp)
 {
         if (w_m_is_tainted(mp))
@@ -208,7 +223,8 @@ static bool keeps_p_locked(const struct m *mp)
         return mp->spinning || (!mp->dedicated && w_sched.n_idle_m == 0);
 }
 
-/* mp has no P any more: it ends, or takes its handoff, or sleeps. True: it is in its list. */
+/* mp has no P any more: it ends, or takes its handoff, or sleeps. True: mp is in its list and must
+ * sleep. */
 static bool withdraw_locked(struct m *mp)
 {
         if (mp->must_exit && !mp->is_main) {
@@ -237,10 +253,10 @@ bool w_thread_release_dedicated(struct m *mp)
         bool      enlisted = withdraw_locked(mp);
 
         w_hand_off_unlock(pp);
-        w_live_idle();
+        w_g_check_last();
         if (enlisted)
                 return w_thread_sleep_enlisted(mp);
-        w_m_take_handoff(mp);
+        w_thread_take_handoff(mp);
         return mp->p != NULL;
 }
 

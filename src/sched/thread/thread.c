@@ -11,8 +11,8 @@
  *           m.next_p, m.next_spinning, m.must_end   handed over by m.note
  *           m.dedicated   serves one goroutine only; the P that such an M holds has
  *                         W_ATTENTION_DEDICATED
- * Starter   1. Lock. Take the newest idle M; if there is none and it must, an event waiter or m0;
- *              else count a new M. Unlock.
+ * Starter   1. Lock. Take the newest idle M. If there is none and it must, take an event waiter or
+ *              m0. Otherwise count a new M. Unlock.
  *           2. An M was taken: write next_p, wake it.
  *              A new M: create its thread, which takes next_p when it starts.
  *           3. Creation failed: uncount the M, put the P back into the idle list, and wake an idle
@@ -21,8 +21,8 @@
  *           2. Sleep on the note.
  *           3. The time is up: lock. Still in the list: leave it and end. Not in the list: a wake
  *              is on its way; sleep again.
- * m0        is dedicated to goroutine 1, until that leaves it. W_ATTENTION_DEDICATED sends every
- *           switch through g0. There m0
+ * m0        is dedicated to goroutine 1, until goroutine 1 leaves it. W_ATTENTION_DEDICATED sends
+ *           every switch through g0. There m0
  *           1. goes into dedicated_m, from which no starter takes.
  *           2. hands its P off, as an M that has lost it: PROTOCOL take (sched/preempt/take.c).
  *           3. sleeps until the run ends.
@@ -30,17 +30,18 @@
  *           code and finds an idle P, it stays on m0. Otherwise it queues, and m0 sleeps.
  *           If the limit of threads is reached, or no thread could be created, m0 runs every
  *           goroutine. The starter takes it out of dedicated_m. It serves all goroutines until
- *           another M is idle, and may be the timekeeper until another M can.
- * Why weft_run returns   A goroutine that blocks for ever does so on another thread than m0, unless
- *           no other thread was available.
+ *           another M is idle, and may be the timekeeper until another M can be.
+ * Why weft_run returns   A goroutine that blocks for ever blocks another thread than m0, unless no
+ *           other thread was available.
  * Why no M is woken twice   Only the thread that took an M out of its list, under the lock, wakes
  *           it.
- * Limit     More than max_threads is fatal: the M is counted before its thread exists.
+ * Limit     More threads than max_threads are fatal: the M is counted before its thread exists.
  * Spare M   One M more than those that run is created with the run. A machine that has no threads
  *           to spare later still has an M that can take a P. It is in the idle list before its
  *           thread begins, and finds its handoff on its note. If it cannot begin, the P goes back.
  * Rejected  m0 as any other M (a goroutine that blocks there for ever delays weft_run). A separate
- *           thread for goroutine 1 (it starts on the caller's, as users of GUI libraries need).
+ *           thread for goroutine 1 (it starts on the thread of the caller, as users of GUI
+ *           libraries need).
  * Tests     flow/sched/thread/test_main_thread.c, flow/sched/run/test_run_faults.c, sim scenarios
  *           sched_threads, sched_scarce, sched_need; every sim scenario of the scheduler
  *           checks that m0 runs goroutine 1 only; mutants main-*.
@@ -58,15 +59,15 @@
  *           2. pending := ASKED.
  *           3. Wake an M that has gone to sleep meanwhile, if there is one; and the monitor always.
  * Monitor   At its next round, without a pause: take an idle P and create a thread for it, which
- *           searches for work. No thread available: as everywhere, PROTOCOL threads.
+ *           searches for work. No thread can be created: as everywhere, PROTOCOL threads.
  * Sleeper   Take the P itself, as if a thread could not have been created.
  * Why the request is not missed   It stands until a thread has taken a P under the lock. The
  *           monitor is awake, or its note is set. With no idle P left the request is dropped, and
  *           the next M that releases a P scans the queues: PROTOCOL idle (sched/idle.c).
  * Why the monitor   It exists from the start, was created by the caller of weft_run, runs no user
  *           code and blocks every signal. A thread for this alone would sleep all the time.
- * Tests     flow/sched/thread/test_template_thread.c, sim scenarios pin_ask, pin_dropped,
- *           sched_foreign, mutants template-*.
+ * Tests     flow/sched/thread/test_thread_request.c, sim scenarios thread_request_*,
+ *           sched_foreign, mutants thread-request-*.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -132,8 +133,9 @@ static struct m *take_m0_locked(void)
         return mp;
 }
 
-/* The P that a thread was started for goes back; a thread with work for it will try again. After a
- * stop the P may have work of its own: the Ms that run will find it in the global queue. */
+/* Puts the P back for which a thread was started; a thread that has work for a P will try again.
+ * After a stop the P may have goroutines in its queue: the Ms that run will find them in the global
+ * queue. */
 void w_thread_defer_locked(struct p *pp, bool spinning, enum thread_pending why)
 {
         if (spinning)
@@ -155,7 +157,7 @@ void w_thread_defer_locked(struct p *pp, bool spinning, enum thread_pending why)
         if (!asleep && why == W_PENDING_FAILED)
                 asleep = take_m0_locked();
         if (asleep)
-                w_m_wake(asleep);
+                w_thread_wake(asleep);
 }
 
 static void return_p_locked(struct p *pp, bool spinning)
@@ -163,8 +165,8 @@ static void return_p_locked(struct p *pp, bool spinning)
         w_thread_defer_locked(pp, spinning, W_PENDING_FAILED);
 }
 
-/* mp has no thread, or its thread cannot begin: returns the P of its handoff. A starter may have
- * taken an mp that was in the idle list from the start; then the handoff comes with its note. */
+/* mp has no thread, or its thread cannot begin: returns the P of its handoff. If mp was in the idle
+ * list from the start, a starter may have taken it; then the handoff comes with its note. */
 static void return_handoff_locked(struct m *mp)
 {
         if (!mp->born_idle) {
@@ -187,7 +189,7 @@ static bool begin_work(struct m *mp)
 {
         if (mp->born_idle)
                 return w_thread_sleep_enlisted(mp);
-        w_m_take_handoff(mp);
+        w_thread_take_handoff(mp);
         return mp->p || w_thread_sleep(mp);
 }
 
@@ -443,7 +445,7 @@ void w_thread_for(struct p *pp, bool spinning)
         }
         mp->next_p = pp;
         mp->next_spinning = spinning;
-        w_m_wake(mp);
+        w_thread_wake(mp);
 }
 
 void w_threads_for(struct p *list)

@@ -7,8 +7,8 @@
 
 #include "sched/sched.h"
 
-/* How many event waiters there are: Ms that sleep for timers or descriptors, and are in no list of
- * sleeping Ms. With sched.lock. */
+/* Returns how many event waiters there are: Ms that sleep for timers or descriptors, and are in no
+ * list of sleeping Ms. With sched.lock. */
 W_INLINE uint32_t w_n_event_waiters_locked(void)
 {
         return (w_sched.timekeeper.m ? 1u : 0u) +
@@ -20,7 +20,7 @@ W_INLINE bool w_m_is_event_waiter_locked(const struct m *mp)
         return w_sched.timekeeper.m == mp || w_sched.poller.m == mp;
 }
 
-/* How many Ms have a P, sleep or are about to sleep, and may run every goroutine. With
+/* Returns how many Ms have a P, sleep or are about to sleep, and may run every goroutine. With
  * sched.lock. */
 W_INLINE uint32_t w_threads_available_locked(void)
 {
@@ -33,14 +33,15 @@ int  w_thread_create(struct p *pp, bool spinning);
 /* Finds or creates a thread for pp, which the caller owns. A commit must not create threads: there
  * the creation is deferred until the commit is over. */
 void w_thread_for(struct p *pp, bool spinning);
-/* The same for each P of a list linked by idle_next. These Ps have work: their Ms do not spin. */
+/* As w_thread_for, for each P of a list linked by idle_next. These Ps have work: their Ms do not
+ * spin. */
 void w_threads_for(struct p *list);
 /* Creates the threads that mp deferred. Context: the goroutine that mp runs, or g0; no commit. */
 void w_thread_create_deferred(struct m *mp);
 /* Joins the threads that have ended. Context: the end of the run. */
 void w_threads_join_ended(void);
 /* pp has work and no thread: puts pp back into the idle list and notes that a thread is pending.
- * The next M that goes idle takes pp, or an M that is woken here. With sched.lock. */
+ * The next M that goes idle takes pp, or the M that is woken here takes it. With sched.lock. */
 void w_thread_defer_locked(struct p *pp, bool spinning, enum thread_pending why);
 /* Asks the monitor to create a thread for pp, which the caller owns: PROTOCOL thread-request. */
 void w_thread_request(struct p *pp, bool spinning);

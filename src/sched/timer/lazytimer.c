@@ -26,13 +26,13 @@
  *           2. SET, due and periodic: word := next time [AL1], key := next time. Prepare the call.
  *              Done; the timer stays.
  *           3. SET and due: SET -> not SET [AL1]. Prepare the goroutine.
- *           4. Not SET: HEAPED -> not HEAPED [AL1]; take the timer out of the heap. FREED: the
- *              record is free. It was set again in between: the timer stays, key := when.
- * Sweeper   More than a quarter of the heap is not SET: drop all of these. Setters that push sweep,
- *           and now and then stoppers.
+ *           4. Not SET: take the timer out of the heap; HEAPED -> not HEAPED [AL1]. FREED: the
+ *              record is free. The timer was set again in between: push it again, key := when.
+ * Sweeper   More than a quarter of the timers in the heap are not SET: drop all of them. Setters
+ *           that push a timer sweep, and now and then stoppers do.
  * Mover     heap := the other heap [AL2].
  * Closed    The heap of a timer that is in no heap may have been closed. A setter that holds its
- *           lock sees that: heap := heap of P 0 [AL2], then again.
+ *           lock sees that: heap := heap of P 0 [AL2], then the setter begins again.
  * Edges     [AL1] what each party did before   word CAS and xchg-acqrel -> the next party: CAS,
  *                                              xchg-acqrel and load-acquire
  *           [AL2] the heap itself   heap store-release -> heap load-acquire
@@ -40,12 +40,12 @@
  * Why a record is freed once   HEAPED and FREED change in one word. The party that makes the word
  *           FREED and not HEAPED frees the record.
  * No memory for the goroutine   The timer stays set, and the firer tries again RETRY_NS later,
- *           unless it was set again at that very moment.
- * Rejected  Removal at every stop (two locked instructions and a sift, where most timers are
- *           stopped before they fire). Moving to the setter's heap (the word would have to name the
- *           heap).
- * Tests     unit/test_timers.c, flow/time/test_timer.c, explorer scenarios timers-alarm*, sim
- *           scenarios timers_*, mutants timers-*.
+ *           unless the timer was set again at that very moment.
+ * Rejected  Removal at every stop (two locked instructions and a sift, although most timers are
+ *           stopped before they fire). Moving the timer to the setter's heap (the word would have
+ *           to name the heap).
+ * Tests     unit/test_timers.c, flow/time/test_timer.c, explorer scenarios timers-lazy*,
+ *           timers-close-*, sim scenarios timers_*, mutants timers-*.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -70,7 +70,7 @@ enum {
 
 static struct {
         struct lock    lock;    /* class lazytimers */
-        struct records records; /* its free list is the central one */
+        struct records records; /* with the central free list */
 } all;
 
 /* ---- Records --------------------------------------------------------------------------------- */
@@ -242,7 +242,8 @@ static bool worth_a_sweep_locked(struct timers *ts)
         return n >= SWEEP_MIN && 4 * n > ts->heap.n;
 }
 
-/* At every power of two the stopper checks itself: perhaps no setter pushes any more. */
+/* At every power of two the stopper itself checks whether a sweep is worth it: perhaps no setter
+ * pushes any more. */
 static void count_dead(struct timers *ts)
 {
         uint32_t n = w_add_rlx(&ts->n_dead, 1) + 1;               /* counter */
@@ -332,9 +333,9 @@ void w_lazytimer_free(struct lazytimer *a)
 }
 
 /* A firer in `hold` has the lock of the timer's heap, and moved the word before it was FREED. So
- * the heap that is read after that is the right one, also if the timer has moved there just before.
- * The record may belong to another timer by now: then no firer is in `hold` any more, and one more
- * lock is harmless. */
+ * the heap that is read afterwards is the right heap, also if the timer has just moved there. The
+ * record may belong to another timer by now: then no firer is in `hold` any more, and one more lock
+ * is harmless. */
 void w_lazytimer_free_now(struct lazytimer *a)
 {
         w_lazytimer_free(a);
@@ -346,14 +347,14 @@ void w_lazytimer_free_now(struct lazytimer *a)
 
 /* ---- Due ------------------------------------------------------------------------------------- */
 
-/* The next time after now, counted in periods from `when`. Missed times are skipped. */
+/* Returns the next time after now, in whole periods from `when`. Missed times are skipped. */
 static int64_t next_period(int64_t when, int64_t period, int64_t now)
 {
         return w_time_after(when, w_time_after(now - when, period) / period * period);
 }
 
-/* `a` is due and not set any more: leaves the heap, unless it was set again. It leaves the heap
- * first: once its word says so, the record may belong to another timer already. */
+/* `a` is due and not set any more: takes it out of the heap, unless it was set again. It must be
+ * out of the heap before HEAPED is cleared: from then on the record may belong to another timer. */
 static void leave_locked(struct lazytimer *a)
 {
         struct timers *ts = heap_locked(a);

@@ -1,8 +1,8 @@
 /* sched/timer/lazytimer.h - lazy timers: timers in separate records, for any thread.
  *
- * A lazy timer belongs to the heap of the P where it was made, and to another heap only when that P
- * is removed. Stopping it and postponing it are one change of its word and leave the heap alone.
- * PROTOCOL lazytimer stands in sched/timer/lazytimer.c.
+ * A lazy timer belongs to the heap of the P where it was made. It moves to another heap only when
+ * that P is removed. Stopping it and postponing it are one change of its word and leave the heap
+ * alone. PROTOCOL lazytimer stands in sched/timer/lazytimer.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -13,7 +13,7 @@
 
 struct lazytimer;
 
-/* The call that remains for a lazy timer that was due, once its heap is unlocked. */
+/* The call that must be made for a due lazy timer after its heap is unlocked. */
 struct timer_call {
         void  (*call)(const struct timer_call *r);    /* NULL: nothing */
         void   *arg;
@@ -29,7 +29,7 @@ struct lazytimer {
         void         (*fn)(void *);     /* i  runs in a goroutine of its own, or NULL */
         void          *arg;             /* i  */
         void          *created_at;      /* i  return address */
-        /* If fn is NULL. The timer is due: fills in *r. With the heap's lock. */
+        /* Used if fn is NULL: fills in *r when the timer is due. With the heap's lock. */
         void         (*hold)(struct lazytimer *a, struct timer_call *r);  /* i  */
         void          *room[1];         /*    for the maker of the timer */
 };
@@ -39,8 +39,8 @@ void w_lazytimers_destroy(void);
 /* Gives pp's cached records to the central list. */
 void w_lazytimer_cache_drain(struct p *pp);
 
-/* A record with fn, arg, period, hold and created_at as in *like, not set. NULL: no memory.
- * Context: any thread. */
+/* Returns a lazy timer with fn, arg, period, hold and created_at as in *like; it is not set. NULL:
+ * no memory. Context: any thread. */
 W_MUST_CHECK struct lazytimer *w_lazytimer_new(const struct lazytimer *like);
 
 /* Sets `a` to fire at `when`, whatever it was set to before. Context: no lock held, not in a
@@ -50,16 +50,16 @@ W_MUST_CHECK struct lazytimer *w_lazytimer_new(const struct lazytimer *like);
  *   -ENOMEM   nothing has changed */
 W_MUST_CHECK int w_lazytimer_set(struct lazytimer *a, int64_t when);
 
-/* Stops it. True: it was set, and now will not fire. Context: any thread, no lock held. */
+/* Stops `a`. True: it was set, and will not fire now. Context: any thread, no lock held. */
 bool w_lazytimer_stop(struct lazytimer *a);
 
 /* False: t, the timer of a lazy timer, was stopped. With the lock of its heap. */
 bool w_lazytimer_is_set(const struct timer *t);
 
-/* Stops it; the record is reused once it is out of its heap. Context: as w_lazytimer_stop. */
+/* Stops `a`; its record is reused once it is out of its heap. Context: as w_lazytimer_stop. */
 void w_lazytimer_free(struct lazytimer *a);
 
-/* The same; afterwards no firer is or will be in `hold`. */
+/* As w_lazytimer_free; afterwards no firer is in `hold`, or will be. */
 void w_lazytimer_free_now(struct lazytimer *a);
 
 /* t is in the heap `to` now. Context: with the locks of the old heap and the new heap. */

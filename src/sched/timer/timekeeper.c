@@ -7,7 +7,7 @@
  *           time to wake), notifier (has armed a timer that became the first of its heap), monitor.
  * Words     next_at of each heap; timekeeper.m, under sched.lock; wakes_at: when the timekeeper
  *           wakes, W_FOREVER if there is none.
- * Sleeper   has released its P. Under sched.lock
+ * Sleeper   has released its P. Under sched.lock:
  *           1. Full fence [TM2].
  *           2. Read the first timer of all heaps. The timekeeper wakes no later: sleep.
  *           3. The timer is due, and a P is idle: take the P and search.
@@ -16,9 +16,11 @@
  *           5. Relieve the timekeeper, which becomes a plain sleeper; wakes_at := that timer. m0 as
  *              the timekeeper is always relieved: it serves only if no other M can.
  * Timekeeper   is in no list of idle Ms: it is taken for other work only if no other thread is
- *           available. Its time comes: lock; still the timekeeper: wakes_at := W_FOREVER, and begin
- *           again as a sleeper. It may wait for descriptors meanwhile: PROTOCOL netpoll
- *           (sched/thread/netpoll.c). If it is relieved then, it continues to wait for them.
+ *           available. When its time comes:
+ *           1. Lock. Not the timekeeper any more: unlock, and sleep on.
+ *           2. wakes_at := W_FOREVER; unlock; begin again as a sleeper.
+ *           It may wait for descriptors meanwhile: PROTOCOL netpoll (sched/thread/netpoll.c). If it
+ *           is relieved then, it continues to wait for descriptors.
  * Notifier  1. Write next_at, under the heap's lock.
  *           2. Full fence [TM2].
  *           3. wakes_at is no later: done.
@@ -27,13 +29,15 @@
  *              idle (sched/idle.c); done.
  *           5. Lock; timekeeper.m := NULL, wakes_at := W_FOREVER; unlock. Wake the former
  *              timekeeper, which begins again as a sleeper.
- * Monitor   each round, and when it has found every P idle: there is no timekeeper, a P is idle,
- *           and the first timer is at most 20 ms away or every P is idle: wake an M as in step 4.
- * Arming on g0   between the commit of the goroutine that left and the search, by the M that holds
- *           the P of the heap: notify no M.
- * Poller    that was the timekeeper and stops with a P, PROTOCOL netpoll: it takes the idle P with
- *           the first timer; wakes_at := W_FOREVER; full fence [TM2]; then it acts as a notifier of
- *           the first timer of the other Ps.
+ * Monitor   Each round, and when it has found every P idle, it checks three conditions. There is no
+ *           timekeeper; a P is idle; the first timer is at most 20 ms away or every P is idle. If
+ *           all are true, it wakes an M as in step 4 of the notifier.
+ * Arming on g0   The M that holds the P of the heap arms a timer on g0, between the commit of the
+ *           goroutine that left and the search. It notifies no M.
+ * Poller    that was the timekeeper and stops with a P, PROTOCOL netpoll:
+ *           1. wakes_at := W_FOREVER. Take the idle P with the first timer.
+ *           2. Full fence [TM2].
+ *           3. Act as a notifier of the first timer of the other Ps.
  * Edges     [TM2] next_at <-> wakes_at   notifier's fence <-> sleeper's or poller's fence
  *           For n_spinning and n_idle_p, next_at is work: ID1 and ID2 of PROTOCOL idle.
  * Why nothing is lost   An M that makes wakes_at later passes the sleeper's fence before it reads
@@ -44,26 +48,28 @@
  *           wakes_at earlier, which loses nothing. The timers of a P that is not idle are seen by
  *           its M: it searches before it releases the P, and at every 61st tick.
  * Why the monitor is early enough   It comes every 10 ms while a P is in use, and the notifier has
- *           a P. An M that handles an event usually comes back as a sleeper long before that.
- *           Waking a thread for each event to keep the time meanwhile costs more than the event.
- *           When the last P becomes idle, the monitor sees that under sched.lock, together with all
- *           timers armed before. It looks for a timekeeper before it sleeps.
+ *           a P. An M that handles an event usually comes back as a sleeper long before that. To
+ *           wake a thread for each event, which would be the timekeeper meanwhile, costs more than
+ *           the event. When the last P becomes idle, the monitor sees that under sched.lock,
+ *           together with all timers armed before. It checks for a timekeeper before it sleeps.
  * Why arming on g0 need not notify   If the search finds no goroutine, the M is a sleeper itself.
- *           Suppose it finds one while a P is idle. That goroutine was still in a queue, or its
- *           timer in a heap, when the new timer was armed, or came later. So by PROTOCOL idle an M
- *           spins, or is woken to spin. Each such M finds work and wakes the next; or it finds all
- *           work taken, and with that sees the new timer, which was armed before (RQ3, RQ5, or the
- *           lock of the queue or heap). An M that finds nothing comes here. If a goroutine is taken
- *           first and arms the timer on its stack, all Ms may have searched in between: notify.
+ *           Suppose it finds a goroutine while a P is idle. When the new timer was armed, that
+ *           goroutine was still in a queue, or its timer was in a heap, or it came later. So by
+ *           PROTOCOL idle an M spins, or is woken to spin. Each such M finds work and wakes the
+ *           next M; or it finds all work taken. In the second case it sees the new timer, which was
+ *           armed before the work was taken (RQ3, RQ5, or the lock of the queue or heap). An M that
+ *           finds nothing comes here. If a goroutine is taken first and arms the timer on its
+ *           stack, all Ms may have searched in between: notify.
  * Which machines need the fences   On x86 a locked instruction stands in the place of each fence:
  *           the unlock of the heap, and the lock of sched. The fences stay for aarch64, where a
- *           load may pass the store of a release exchange, and because C11 demands both. So no
- *           test that runs on x86 notices a missing fence. The explorer, which models C11, does;
- *           and it notices the mutants that move the loads before the fence.
+ *           load may pass the store of a release exchange, and because C11 demands both. So no test
+ *           that runs on x86 notices a missing fence. The explorer, which models C11, notices it.
+ *           It also notices the mutants that move the loads before the fence.
  * Stopped world   No P is idle, and there is no timekeeper. The start wakes an M to search.
- * Rejected  Every idle M wakes for the next timer (a herd). A thread for this alone (one more).
- * Tests     explorer scenario timers-tell, sim scenarios timers_*, above all timers_told and
- *           timers_untold, mutants timers-*, flow/time/test_sleep.c.
+ * Rejected  Every idle M wakes for the next timer (all would wake at once). A thread for this alone
+ *           (one more thread).
+ * Tests     explorer scenario timers-notify, sim scenarios timekeeper_* and timers_*, mutants
+ *           timers-*, flow/time/test_sleep.c.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -141,7 +147,7 @@ void w_timekeeper_notify(int64_t first)
             (until != W_FOREVER && !take_late_timekeeper(first, &mp)))
                 return;
         if (mp)
-                w_m_wake(mp);           /* without a P: mp begins again as a sleeper */
+                w_thread_wake(mp);           /* without a P: mp begins again as a sleeper */
         else
                 w_wake_one();
 }
@@ -183,8 +189,8 @@ static bool take_p_locked(struct m *mp)
         return true;
 }
 
-/* When the timekeeper wakes; W_FOREVER if mp must relieve it. m0 is the timekeeper only as long as
- * no other M can be. */
+/* Returns when the timekeeper wakes; W_FOREVER if mp must relieve it. m0 is the timekeeper only as
+ * long as no other M can be. */
 static int64_t until_relieved(const struct m *mp)
 {
         return w_sched.timekeeper.m && w_sched.timekeeper.m->is_main && !mp->is_main ? W_FOREVER

@@ -3,7 +3,7 @@
  * PROTOCOL timers
  *
  * Goal      A timer fires once, not before its time and soon after it. Once it is disarmed, no
- *           thread touches its record any more. Arming allocates nothing where nothing may fail.
+ *           thread touches its record any more. Arming allocates nothing where it must not fail.
  * Parties   armer (the M that holds a P, for the P's heap; or a thread without a P, for any heap),
  *           disarmer (any thread), firer (any M with a P, on g0: fires its own heap when it
  *           searches, the heaps of other Ps when it steals), mover (the stopper of the world, when
@@ -15,12 +15,14 @@
  *           4. Write next_at; unlock.
  *           5. The timer became the first of its heap: PROTOCOL timekeeper
  *              (sched/timer/timekeeper.c).
- *           Without a P, the heap may be closed: use the heap of P 0, which never is.
+ *           Without a P, the chosen heap may be closed: use the heap of P 0, which never is.
  * Disarmer  1. Load home [TM1]; NULL: done.
  *           2. Lock. home unchanged: remove the timer, home := NULL, unlock; done.
  *           3. home is another heap by now: unlock, go to 1.
- * Mover     Meanwhile no M fires. Lock both heaps. All timers go to the other heap; home := that
- *           heap; close the old one.
+ * Mover     Meanwhile no M fires.
+ *           1. Lock both heaps.
+ *           2. All timers go to the other heap; home := that heap.
+ *           3. Close the old heap; unlock both.
  * Firer     1. next_at is later than now: done.
  *           2. Lock. While the first timer is due: remove it, claim its goroutine, home := NULL
  *              [TM1]. That is the last touch of the record. Unlock.
@@ -28,16 +30,17 @@
  *              (sched/ready.c).
  * Lazy timer   PROTOCOL lazytimer (sched/timer/lazytimer.c) says what happens when it is due. Its
  *           call is made without the lock, one timer at a time.
- * Memory    A full array is replaced by one of twice the size, mapped before the lock is taken. A
- *           thread that does not hold the P leaves one slot free. So the M that holds the P, which
- *           read `tight` before its goroutine parked, finds a slot in the commit.
+ * Memory    A full array is replaced by an array of twice the size, mapped before the lock is
+ *           taken. A thread that does not hold the P leaves one slot free. So the M that holds the
+ *           P, which read `tight` before its goroutine parked, finds a slot in the commit.
  * Edges     [TM1] the record is free again   firer: home store-release -> disarmer: load-acquire
  *           next_at is ordered by TM2 of PROTOCOL timekeeper, ID1 and ID2 of PROTOCOL idle
  *           (sched/idle.c).
  * Why a frame may go after disarm   If home is NULL, the firer's last touch is over. Otherwise the
- *           disarmer takes the lock, under which the firer does all its work. The mover too: it
- *           holds the locks of the old home and the new home.
- * Why not early   A key is the time that was requested, and the clock was read before the heap.
+ *           disarmer takes the lock, under which the firer does all its work. The mover works under
+ *           it too: it holds the locks of the old home and the new home.
+ * Why not early   A key is the time that was requested, and the firer reads the clock before the
+ *           heap.
  * Rejected  Lazy removal of timers in frames (the frame goes away). One heap for all Ps (a lock
  *           that every sleep takes). A timer wheel (it rounds, and must be turned).
  * Tests     unit/test_timers.c, flow/time/test_sleep.c, explorer scenarios timers-*, sim scenarios
@@ -101,7 +104,7 @@ static bool has_room(const struct timers *ts, uint32_t spare)
 }
 
 /* Replaces the array by one of `cap` slots. Returns the array that the caller must unmap: the old
- * one; or slots itself, if the heap has grown meanwhile. */
+ * array; or `slots`, if the heap has grown meanwhile. */
 static struct heap_slot *swap_array_locked(struct timers *ts, struct heap_slot *slots, uint32_t cap)
 {
         struct heap_slot *old = ts->heap.slots;
@@ -203,7 +206,7 @@ int64_t w_timers_key_locked(const struct timers *ts, const struct timer *t)
 }
 
 /* An M on g0 that holds this P is about to search, and need not notify: PROTOCOL timekeeper says
- * why (sched/timer/timekeeper.c). Nor must an M that holds the only P. */
+ * why (sched/timer/timekeeper.c). An M that holds the only P need not notify either. */
 void w_timers_unlock_told(struct timers *ts, int64_t first_before)
 {
         int64_t first = w_timers_next_at(ts);
@@ -220,8 +223,8 @@ void w_timers_unlock_told(struct timers *ts, int64_t first_before)
 
 /* ---- Arming and disarming -------------------------------------------------------------------- */
 
-/* Locks a heap for a thread without a P: these spread over all Ps. If the P is removed, P 0 serves
- * instead. NULL: no memory. */
+/* Locks a heap for a thread without a P. The timers of such threads spread over the heaps of all
+ * Ps. If the P is removed, locks the heap of P 0 instead. NULL: no memory. */
 static struct timers *lock_some_heap(const struct timer *t)
 {
         struct timers *ts = &w_sched.all_p[((uintptr_t)t >> 6) % w_n_p()]->timers;
@@ -389,7 +392,7 @@ static int lock_both(struct timers *from, struct timers *to)
 {
         for (;;) {
                 w_lock(&from->lock);
-                w_lock(&to->lock);      /* no other thread holds two */
+                w_lock(&to->lock);      /* no other thread holds the locks of two heaps */
                 if (has_room(to, from->heap.n + 1))
                         return 0;
                 uint32_t cap = to->heap.cap;

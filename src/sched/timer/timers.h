@@ -19,10 +19,10 @@ struct g;
 struct p;
 struct timers;
 
-/* Key: t the lock of the heap it is in   u the user while it is in none   a edge named */
+/* Key: t the lock of the timer's heap   u the user, while the timer is in no heap   a edge named */
 struct timer {
-        W_ATOMIC(struct timers *) home; /* a  [TM1] the heap it is in; NULL: none. Changes under
-                                         *    the lock of that heap */
+        W_ATOMIC(struct timers *) home; /* a  [TM1] the heap that it is in; NULL: none. Changes
+                                         *    under the lock of that heap */
         uint32_t index;                 /* t  in the heap */
         /* Called when the timer is due and out of the heap, still under the heap's lock. Returns
          * the goroutine to wake once the lock is released, or NULL. The record is not touched
@@ -34,13 +34,13 @@ struct timer {
 struct timers {
         struct lock   lock;             /* class timers */
         struct heap   heap;             /* t  */
-        w_atomic_u64  next_at;          /* a  [TM2] when the first is due; W_FOREVER: none */
-        w_atomic_u32  n_dead;           /* a  counter: stopped lazy timers in it */
+        w_atomic_u64  next_at;          /* a  [TM2] when the first timer is due; W_FOREVER: none */
+        w_atomic_u32  n_dead;           /* a  counter: stopped lazy timers in the heap */
         bool          tight;            /* o  the M of the P has used the last slot */
-        bool          closed;           /* t  its P is removed: empty, takes none */
+        bool          closed;           /* t  its P is removed: empty, takes no timers */
 };
 
-/* now + ns, or W_FOREVER on overflow. */
+/* Returns now + ns, or W_FOREVER on overflow. */
 int64_t w_time_after(int64_t now, int64_t ns);
 
 void w_timers_init(struct timers *ts);
@@ -50,24 +50,24 @@ void w_timers_free(struct timers *ts);
  * -ENOMEM. Context: before a park, no lock held. */
 W_MUST_CHECK int w_timer_reserve(void);
 
-/* Arms t, which is in no heap. Room was reserved, on this P, with no switch since; or the caller
- * has no P. False: no memory, which cannot happen after w_timer_reserve. Context: any; also in a
- * commit. */
+/* Arms t, which is in no heap. The caller has reserved room on this P and has not switched since,
+ * or it has no P. False: no memory, which cannot happen after w_timer_reserve. Context: any; also
+ * in a commit. */
 W_MUST_CHECK bool w_timer_arm(struct timer *t, int64_t when);
 
-/* Takes t out of its heap. True: it was in one. In both cases no other thread touches t afterwards.
- * Context: any thread, no lock that a claim takes. Not for lazy timers. */
+/* Takes t out of its heap. True: t was in a heap. In both cases no other thread touches t
+ * afterwards. Context: any thread, no lock that a claim takes. Not for lazy timers. */
 bool w_timer_disarm(struct timer *t);
 
 /* ---- For the search -------------------------------------------------------------------------- */
 
-/* When the first timer of this heap is due. A hint, unless a fence orders it. */
+/* Returns when the first timer of this heap is due. A hint, unless a fence orders it. */
 W_INLINE int64_t w_timers_next_at(struct timers *ts)
 {
         return (int64_t)w_load_rlx(&ts->next_at);                 /* guarded by TM2 */
 }
 
-/* The earliest time in all heaps that is later than `after`; W_FOREVER: none. */
+/* Returns the earliest time in all heaps that is later than `after`; W_FOREVER: none. */
 int64_t w_timers_first(int64_t after);
 
 /* False: no heap holds a timer that will ever fire. Exact while no thread arms or stops timers.
@@ -75,12 +75,13 @@ int64_t w_timers_first(int64_t after);
 bool w_timers_pending(void);
 
 /* Fires the timers that are due at `now`; the woken goroutines go to the caller's queue. Returns
- * how many were woken. Context: g0 with a P, not necessarily the P of ts; no lock held. */
+ * how many goroutines were woken. Context: g0 with a P, not necessarily the P of ts; no lock
+ * held. */
 uint32_t w_timers_run(struct timers *ts, int64_t now);
 
 /* ---- When the number of Ps changes; context: the stopper of the world ------------------------ */
 
-/* All timers of `from` move to `to`, and it takes no more. -ENOMEM: nothing has changed. */
+/* Moves all timers of `from` to `to`; `from` takes no more timers. -ENOMEM: nothing has changed. */
 W_MUST_CHECK int w_timers_close(struct timers *from, struct timers *to);
 void w_timers_open(struct timers *ts);
 
@@ -89,8 +90,8 @@ void w_timers_check(struct timers *ts);
 
 /* ---- For lazy timers (sched/timer/lazytimer.c) ----------------------------------------------- */
 
-/* Locks ts with room for one more timer; and one beyond that if it is not the heap of the caller's
- * P. -ENOMEM: not locked. Context: no lock held, not in a commit. */
+/* Locks ts, with room for one more timer, or for two more if ts is not the heap of the caller's P.
+ * -ENOMEM: ts is not locked. Context: no lock held, not in a commit. */
 W_MUST_CHECK int w_timers_lock_with_room(struct timers *ts);
 void w_timers_push_locked(struct timers *ts, struct timer *t, int64_t when);
 void w_timers_rekey_locked(struct timers *ts, struct timer *t, int64_t when);

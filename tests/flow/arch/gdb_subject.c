@@ -1,5 +1,5 @@
-/* tests/flow/arch/gdb_subject.c - what tests/flow/arch/gdb_backtrace looks at: one fiber that runs,
- * one that waits inside nested calls, one that has not begun.
+/* tests/flow/arch/gdb_subject.c - the program that tests/flow/arch/gdb_backtrace inspects: a fiber
+ * that runs, a fiber that waits in nested calls, and a fiber that has not begun.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -64,7 +64,7 @@ void run_to_end(void (*fn)(void *), void *arg)
         coroutine_free(c);
 }
 
-/* Yields with the try block open, so that the other one throws meanwhile. */
+/* Yields with the try block open, so that the other fiber throws meanwhile. */
 void throw_and_yield_in_turns(void *arg)
 {
         const std::string name(static_cast<const char *>(arg));

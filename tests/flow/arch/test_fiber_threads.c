@@ -71,7 +71,7 @@ static void hop(void *arg)
         }
 }
 
-/* Mapped, as LSan looks by itself into what malloc gave and into globals. */
+/* Mapped, because LSan by itself searches globals and memory from malloc. */
 static void start_hopper(void (*fn)(void *))
 {
         stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

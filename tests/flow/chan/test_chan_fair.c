@@ -14,7 +14,7 @@ static weft_chan *new_chan(size_t cap)
         return c;
 }
 
-/* ---- One who asks and yields ----------------------------------------------------------------- */
+/* ---- A goroutine that asks and yields -------------------------------------------------------- */
 
 static void ask_and_yield(void *c)
 {
@@ -24,7 +24,7 @@ static void ask_and_yield(void *c)
                 weft_yield();
 }
 
-GO_TEST(a_goroutine_that_asks_and_yields_hears_the_answer)
+GO_TEST(a_goroutine_that_asks_and_yields_gets_the_answer)
 {
         weft_chan *c = new_chan(0);
         int64_t    id = sched_go(ask_and_yield, c);
@@ -37,7 +37,7 @@ GO_TEST(a_goroutine_that_asks_and_yields_hears_the_answer)
 
 /* ---- Two pairs, one of which works a thousand times as much per hop -------------------------- */
 
-struct hog {
+struct pair {
         weft_chan   *there, *back;
         uint32_t     work_per_hop;
         w_atomic_u64 work;
@@ -47,7 +47,7 @@ enum { HOPS = 200 };
 
 static w_atomic_u32 stop;
 
-static void do_work(struct hog *h)
+static void do_work(struct pair *h)
 {
         for (volatile uint32_t i = 0; i < h->work_per_hop; i++)
                 continue;
@@ -56,8 +56,8 @@ static void do_work(struct hog *h)
 
 static void ping(void *arg)
 {
-        struct hog *h = arg;
-        int         x = 0;
+        struct pair *h = arg;
+        int          x = 0;
 
         while (!w_load_acq(&stop)) {
                 do_work(h);
@@ -69,8 +69,8 @@ static void ping(void *arg)
 
 static void pong(void *arg)
 {
-        struct hog *h = arg;
-        int         x = 0;
+        struct pair *h = arg;
+        int          x = 0;
 
         while (weft_chan_recv(h->there, &x) == 0) {
                 do_work(h);
@@ -78,25 +78,25 @@ static void pong(void *arg)
         }
 }
 
-static uint64_t hops_of(struct hog *h)
+static uint64_t hops_of(struct pair *h)
 {
         return w_load_acq(&h->work) / h->work_per_hop;
 }
 
 GO_TEST(a_pair_that_works_more_per_hop_does_not_starve_the_other)
 {
-        struct hog hogs[2] = { { .work_per_hop = 20000 }, { .work_per_hop = 20 } };
-        int64_t    ids[4];
+        struct pair pairs[2] = { { .work_per_hop = 20000 }, { .work_per_hop = 20 } };
+        int64_t     ids[4];
 
         for (int i = 0; i < 2; i++) {
-                hogs[i].there = new_chan(0);
-                hogs[i].back = new_chan(0);
-                ids[2 * i] = sched_go(pong, &hogs[i]);
-                ids[2 * i + 1] = sched_go(ping, &hogs[i]);
+                pairs[i].there = new_chan(0);
+                pairs[i].back = new_chan(0);
+                ids[2 * i] = sched_go(pong, &pairs[i]);
+                ids[2 * i + 1] = sched_go(ping, &pairs[i]);
         }
-        while (hops_of(&hogs[0]) < HOPS || hops_of(&hogs[1]) < HOPS)
+        while (hops_of(&pairs[0]) < HOPS || hops_of(&pairs[1]) < HOPS)
                 CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
-        uint64_t heavy = hops_of(&hogs[0]), light = hops_of(&hogs[1]);
+        uint64_t heavy = hops_of(&pairs[0]), light = hops_of(&pairs[1]);
 
         w_store_rel(&stop, 1);
         for (int i = 0; i < 4; i++)
@@ -106,7 +106,7 @@ GO_TEST(a_pair_that_works_more_per_hop_does_not_starve_the_other)
         CHECK_MSG(sched_procs() > 1 || light > heavy / 20, "%llu heavy hops, %llu light ones",
                   (unsigned long long)heavy, (unsigned long long)light);
         for (int i = 0; i < 2; i++) {
-                weft_chan_unref(hogs[i].there);
-                weft_chan_unref(hogs[i].back);
+                weft_chan_unref(pairs[i].there);
+                weft_chan_unref(pairs[i].back);
         }
 }

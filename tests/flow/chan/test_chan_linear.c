@@ -331,7 +331,7 @@ GO_TEST(every_history_is_explained_by_some_order)
 
         for (uint32_t i = 0; i < n; i++)
                 n_seen += one_history(seed + 1000 * i);
-        CHECK_MSG(n_seen >= n / 4, "only %u of %u histories were looked at", n_seen, n);
+        CHECK_MSG(n_seen >= n / 4, "only %u of %u histories were searched", n_seen, n);
 }
 
 /* The search can say no. */

@@ -141,7 +141,7 @@ GO_TEST(channels_are_used_again)
                 CHECK_MSG(test_resident_kib() < before + 1000, "memory grows");
 }
 
-/* ---- What is left behind --------------------------------------------------------------------- */
+/* ---- What is left at the end ----------------------------------------------------------------- */
 
 static void main_leave_channels(void *arg)
 {

@@ -1,7 +1,7 @@
 /* tests/flow/chan/test_chan_typed.c - typed channels in C: parameters, structs, every kind of
  * element.
  *
- * What must not compile stands in tests/checks/typed.
+ * Code that must not compile is in tests/checks/typed.
  *
  * test: procs=1,2,4
  *

@@ -118,7 +118,7 @@ GO_TEST(a_close_ends_the_wait)
         struct watched w = { .cs = { WEFT_AFTER(WEFT_SEC(100)) }, .n = 3 };
 
         make_pipe(fds);
-        sync_renumber(&fds[0], SYNC_OWN_NUMBER);
+        sync_renumber(&fds[0], SYNC_PRIVATE_NUMBER);
         w.cs[1] = w.cs[2] = WEFT_READABLE(fds[0]);
         int64_t id = sync_go_waiting(watch, &w);
 
@@ -217,7 +217,7 @@ TEST(a_run_ends_while_a_goroutine_selects)
 
 /* ---- Chance ---------------------------------------------------------------------------------- */
 
-GO_TEST(each_that_is_ready_is_as_likely)
+GO_TEST(each_ready_descriptor_is_as_likely)
 {
         enum { N = 3000 };
         int        fds[2], value, counts[3] = { 0 };

@@ -153,7 +153,7 @@ GO_TEST(a_plain_thread_selects)
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
 
-GO_TEST(a_scope_strikes_also_what_could_go_on)
+GO_TEST(a_done_scope_ends_a_select_that_could_proceed)
 {
         weft_chan *c = new_chan(1), *never = new_chan(0);
         int        x = 1;

@@ -1,5 +1,5 @@
 /* tests/flow/chan/test_select_scale.c - select: many cases, much traffic. Long wait queues are in
- * test_line_cost.c.
+ * test_queue_cost.c.
  *
  * test: procs=1,2,4
  *

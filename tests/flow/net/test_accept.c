@@ -120,7 +120,8 @@ static int listen_blocking(char *where)
         return fd;
 }
 
-/* Each connection is accepted once, and the end is told to all: also where accept(2) would wait. */
+/* Each connection is accepted once, and every caller gets the end, also where accept(2) would
+ * wait. */
 GO_TEST(many_accept_from_one_listener)
 {
         char where[NET_TEXT];
@@ -150,7 +151,7 @@ GO_TEST(a_listener_that_blocks_can_be_left)
 
 /* ---- Without descriptors --------------------------------------------------------------------- */
 
-/* Takes all numbers that are left, but for n. How many. */
+/* Takes all free numbers except n. Returns how many. */
 static int take_all(int *fds, int most, int n)
 {
         int taken = 0;
@@ -201,7 +202,8 @@ static void accept_one(void *arg)
         ((int *)arg)[1] = fd;
 }
 
-/* The monitor may take some too, to look at threads, and keeps them: more than it has threads. */
+/* The monitor may take some too, for the state of threads, and keeps them: more than there are
+ * threads. */
 enum { LIMIT = 64, N_SPARE = 16 };
 
 static void shortage_main(void *arg)
@@ -371,7 +373,7 @@ static void no_room_main(void *arg)
         net_close(listeners[1]);
 }
 
-/* To end the call is not to end the connection. */
+/* The end of the call does not end the connection. */
 static void taken_along_main(void *arg)
 {
         char where[NET_TEXT];

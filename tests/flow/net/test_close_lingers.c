@@ -5,17 +5,17 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "lib/own.h"
+#include "lib/edge.h"
 #include "harness/storm.h"
 
 #include <poll.h>
 
 /* One socket that lingers: close(2) returns once the other end, fds[1], is reset by its close; or,
- * with 0 all the same, at the first signal: the storm must pause while the test looks for it. */
+ * with 0 all the same, at the first signal: the storm must pause while the test waits for it. */
 struct lingerer {
         int          fds[2];
         int64_t      ids[2];            /* its users */
-        w_atomic_u32 n_left;            /* of them have not returned: one of them closes it */
+        w_atomic_u32 n_left;            /* of them have not returned: one of these closes it */
 };
 
 enum { MOST = 5, LINGER_S = 20 };
@@ -37,7 +37,7 @@ static bool has_room(int fd)
         return n == 1;
 }
 
-/* The other end takes some of it by and by, without a reader. */
+/* The other end takes some of it little by little, without a reader. */
 static void fill(int fd)
 {
         static const char bytes[1 << 16];
@@ -49,14 +49,14 @@ static void fill(int fd)
         } while (has_room(fd));
 }
 
-static void make_lingerer(struct lingerer *l, bool is_own)
+static void make_lingerer(struct lingerer *l, bool is_edge_triggered)
 {
         struct linger wait = { .l_onoff = 1, .l_linger = LINGER_S };
 
         *l = (struct lingerer){ .n_left = W_ATOMIC_INIT(0) };
-        own_tcp_pair(l->fds);
-        if (is_own)
-                own_both(l->fds);
+        edge_tcp_pair(l->fds);
+        if (is_edge_triggered)
+                edge_both(l->fds);
         CHECK_EQ(setsockopt(l->fds[0], SOL_SOCKET, SO_LINGER, &wait, sizeof(wait)), 0);
         fill(l->fds[0]);
 }
@@ -121,7 +121,7 @@ static void await_linger(struct lingerer *l)
         }
 }
 
-static void look_and_end(struct lingerer *ls, uint32_t n)
+static void check_and_end(struct lingerer *ls, uint32_t n)
 {
         for (uint32_t i = 0; i < n; i++)
                 await_linger(&ls[i]);
@@ -134,33 +134,33 @@ static void look_and_end(struct lingerer *ls, uint32_t n)
                         sched_join(ls[i].ids[k]);
 }
 
-static void run_closers(void (*fn)(void *), bool is_own)
+static void run_closers(void (*fn)(void *), bool is_edge_triggered)
 {
         struct lingerer ls[MOST];
         uint32_t        n = more_than_ps();
 
         for (uint32_t i = 0; i < n; i++)
-                make_lingerer(&ls[i], is_own);
+                make_lingerer(&ls[i], is_edge_triggered);
         test_storm_pause();
         for (uint32_t i = 0; i < n; i++)
                 add_user(&ls[i], fn);
-        look_and_end(ls, n);
+        check_and_end(ls, n);
 }
 
-static void run_users(void (*fn)(void *), bool is_own)
+static void run_users(void (*fn)(void *), bool is_edge_triggered)
 {
         struct lingerer ls[MOST];
         uint32_t        n = more_than_ps();
 
         for (uint32_t i = 0; i < n; i++) {
-                make_lingerer(&ls[i], is_own);
+                make_lingerer(&ls[i], is_edge_triggered);
                 add_user(&ls[i], fn);
                 sched_await_parked(ls[i].ids[0]);
         }
         test_storm_pause();
         for (uint32_t i = 0; i < n; i++)
                 add_user(&ls[i], close_it);
-        look_and_end(ls, n);
+        check_and_end(ls, n);
 }
 
 static void closers_main(void *arg)
@@ -196,7 +196,7 @@ TEST(others_go_on_while_sockets_linger_in_regions) { sched_run(within_main, NULL
 TEST(others_go_on_while_readers_close)             { sched_run(readers_main, NULL); }
 TEST(others_go_on_while_selects_close)             { sched_run(selects_main, NULL); }
 
-/* ---- Threads of the program's own, and the end ----------------------------------------------- */
+/* ---- Foreign threads, and the end ------------------------------------------------------------ */
 
 static void thread_main(void *arg)
 {
@@ -228,7 +228,7 @@ static void leave_main(void *arg)
         await_linger(&left);
 }
 
-/* Its thread is left behind. */
+/* Its thread is abandoned. */
 TEST(a_run_ends_while_a_socket_lingers)
 {
         weft_config cfg = { .shutdown_ms = 20 };

@@ -34,7 +34,7 @@ static void both_kinds(void (*fn)(int flags))
         fn(SOCK_NONBLOCK);
 }
 
-/* ---- Well ------------------------------------------------------------------------------------ */
+/* ---- Success --------------------------------------------------------------------------------- */
 
 static void well(int flags)
 {
@@ -71,12 +71,12 @@ TEST(connect_works_on_any_socket_and_leaves_its_flags)
 
 static void refused(int flags)
 {
-        int           kept, port = net_refused_port(&kept);
+        int           reserved, port = net_refused_port(&reserved);
         struct target t = target_at(INADDR_LOOPBACK, port, flags);
 
         CHECK_EQ(connect_call(&t), -ECONNREFUSED);
         net_close(t.fd);
-        CHECK_EQ(close(kept), 0);
+        CHECK_EQ(close(reserved), 0);
 }
 
 GO_TEST(connect_says_why_not)
@@ -181,7 +181,7 @@ TEST(a_connect_without_an_answer_can_be_left)
         CHECK_EQ(test_resources_now().descriptors, before.descriptors);
 }
 
-/* The run ends with a thread in connect(2): it is left behind, or comes back in time. */
+/* The run ends with a thread in connect(2): the thread is abandoned, or comes back in time. */
 static void stuck(void *arg)
 {
         (void)connect_call(arg);
@@ -203,11 +203,11 @@ TEST(a_run_ends_during_a_connect)
         weft_config cfg = { .shutdown_ms = 50 };
 
         if (test_under_valgrind())
-                test_skip("to valgrind what belongs to a thread that is left behind is lost");
+                test_skip("valgrind reports the memory of an abandoned thread as lost");
         test_set_dump(sched_dump);
         int n_left = sched_run_left(&cfg, left_main, NULL);
 
-        CHECK_MSG(n_left == 0 || n_left == 1, "%d threads are left behind", n_left);
+        CHECK_MSG(n_left == 0 || n_left == 1, "%d threads are abandoned", n_left);
         sched_run(well_main, NULL);
 }
 

@@ -1,9 +1,9 @@
 /* tests/flow/net/test_connections.c - ten thousand connections at once: each gets its own bytes
- * back, on few threads; idle ones cost little memory and no CPU time to speak of.
+ * back, on few threads; idle connections cost little memory and no CPU time to speak of.
  *
- * The other ends are a process of its own, without weft: they would need as many descriptors
- * again. Where everything is slow there are fewer; TEST_LONG=1, as `make stress` sets it: all of
- * them there too.
+ * The other ends are a process of its own, without weft: they would need as many descriptors again.
+ * Where everything is slow there are fewer; TEST_LONG=1, as `make stress` sets it: all of them
+ * there too.
  *
  * test: procs=1,2,4 timeout=600
  * The long form takes minutes.
@@ -55,7 +55,7 @@ static void accept_all(void *arg)
 
 /* ---- The clients ----------------------------------------------------------------------------- */
 
-/* The end that closes first leaves no port behind. */
+/* The end that closes first keeps no port in use. */
 static int connect_to(const struct sockaddr_in *in)
 {
         struct linger at_once = { .l_onoff = 1 };

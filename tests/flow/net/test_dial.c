@@ -26,28 +26,28 @@ static void expect_dial(const char *net, const char *addr)
 GO_TEST(a_dial_that_is_refused_returns_an_error)
 {
         char where[NET_TEXT];
-        int  kept, port = net_refused_port(&kept), before = net_sockets();
+        int  reserved, port = net_refused_port(&reserved), before = net_sockets();
 
         snprintf(where, sizeof(where), "127.0.0.1:%d", port);
         for (int i = 0; i < 50; i++)
                 CHECK_EQ(weft_dial("tcp", where), -ECONNREFUSED);
-        CHECK_EQ(weft_dial("unix", "@weft-nobody-is-here"), -ECONNREFUSED);
+        CHECK_EQ(weft_dial("unix", "@weft-without-a-listener"), -ECONNREFUSED);
         snprintf(where, sizeof(where), ":%d", port);
         CHECK_EQ(weft_dial("tcp", where), -ECONNREFUSED);       /* two addresses */
         CHECK_EQ(net_sockets(), before);
-        CHECK_EQ(close(kept), 0);
+        CHECK_EQ(close(reserved), 0);
 }
 
-/* A port that is given to the very socket that looks for it: here by force, else by chance. */
-TEST(a_socket_that_has_met_itself_is_known)
+/* A port that is given to the very socket that connects to it: here by force, else by chance. */
+TEST(a_socket_connected_to_itself_is_recognized)
 {
         struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-        int                fds[2], kept, port = net_refused_port(&kept);
+        int                fds[2], reserved, port = net_refused_port(&reserved);
 
         in.sin_port = htons((uint16_t)port);
-        CHECK_EQ(test_connect(kept, &in, sizeof(in)), 0);
-        CHECK(w_os_socket_is_self_connected(kept));
-        CHECK_EQ(close(kept), 0);
+        CHECK_EQ(test_connect(reserved, &in, sizeof(in)), 0);
+        CHECK(w_os_socket_is_self_connected(reserved));
+        CHECK_EQ(close(reserved), 0);
         (void)net_full_listener(INADDR_LOOPBACK, 0, fds);
         CHECK(!w_os_socket_is_self_connected(fds[1]));
         CHECK(!w_os_socket_is_self_connected(fds[0]));
@@ -204,7 +204,7 @@ GO_TEST(the_first_of_several_that_answers_counts)
         expect_dial("tcp", s.where);
         fake_names(2, THREE, THREE + 1, 0);
         CHECK_EQ(weft_dial("tcp", s.where), -ECONNREFUSED);
-        fake_names(2, 0xc0000201, THREE, 0);    /* 192.0.2.1: no way, or silent */
+        fake_names(2, 0xc0000201, THREE, 0);    /* 192.0.2.1: no route, or silent */
         CHECK_EQ(weft_dial("tcp", s.where), -ECONNREFUSED);
         CHECK_EQ(net_sockets(), before);
         several_end(&s);
@@ -249,7 +249,7 @@ GO_TEST(a_thread_dials_several)
         several_end(&s);
 }
 
-GO_TEST(to_listen_the_first_address_that_can_be_had_is_taken)
+GO_TEST(to_listen_the_first_available_address_is_taken)
 {
         fake_names(2, 0xc0000201, TWO, 0);
         int fd = weft_listen("tcp", "list.fake:0");

@@ -1,11 +1,11 @@
-/* tests/flow/net/test_edge_triggered.c - sockets that the poller is told of once, edge-triggered:
- * what is known to go wrong with that.
+/* tests/flow/net/test_edge_triggered.c - edge-triggered sockets, which are registered once with the
+ * poller: what is known to go wrong with them.
  *
  * test: procs=1,2,4
  *
  * SPDX-License-Identifier: MIT
  */
-#include "lib/own.h"
+#include "lib/edge.h"
 
 #include <poll.h>
 #include <string.h>
@@ -60,29 +60,29 @@ static void bytes_main(void *arg)
         struct stream s = { .n = (uint32_t)test_scale(4000000) };
 
         (*(void (**)(int[2]))arg)(s.fds);
-        own_both(s.fds);
+        edge_both(s.fds);
         int64_t reader = sched_go(read_counted, &s), writer = sched_go(write_counted, &s);
 
         sched_join(writer);
         sched_join(reader);
-        own_close(s.fds);
+        edge_close(s.fds);
 }
 
 TEST(bytes_go_through_tcp)
 {
-        void (*make)(int[2]) = own_tcp_pair;
+        void (*make)(int[2]) = edge_tcp_pair;
 
         sched_run(bytes_main, &make);
 }
 
 TEST(bytes_go_through_a_unix_socket)
 {
-        void (*make)(int[2]) = own_unix_pair;
+        void (*make)(int[2]) = edge_unix_pair;
 
         sched_run(bytes_main, &make);
 }
 
-/* ---- One piece of news for several things ---------------------------------------------------- */
+/* ---- One event for several changes ----------------------------------------------------------- */
 
 static void expect_end(void *arg)
 {
@@ -101,15 +101,15 @@ GO_TEST(bytes_and_the_end_in_one_segment)
         for (int i = 0; i < 100; i++) {
                 int fds[2];
 
-                own_tcp_pair(fds);
-                own_both(fds);
+                edge_tcp_pair(fds);
+                edge_both(fds);
                 int64_t id = sync_go_waiting(expect_end, &fds[0]);
 
                 CHECK_EQ(setsockopt(fds[1], IPPROTO_TCP, TCP_CORK, &one, sizeof(one)), 0);
                 CHECK_EQ(weft_write(fds[1], "bytes", 5), 5);
                 CHECK_EQ(shutdown(fds[1], SHUT_WR), 0);
                 sched_join(id);
-                own_close(fds);
+                edge_close(fds);
         }
 }
 
@@ -125,15 +125,15 @@ static void expect_all(void *arg)
         }
 }
 
-/* A read stops at the urgent byte, and what stands behind has come with it. */
-GO_TEST(what_stands_behind_an_urgent_byte_is_read)
+/* A read stops at the urgent byte, and the bytes after it have come with it. */
+GO_TEST(bytes_after_an_urgent_byte_are_read)
 {
         for (int i = 0; i < 100; i++) {
                 int fds[2], one = 1;
 
-                own_tcp_pair(fds);
+                edge_tcp_pair(fds);
                 CHECK_EQ(setsockopt(fds[0], SOL_SOCKET, SO_OOBINLINE, &one, sizeof(one)), 0);
-                own_both(fds);
+                edge_both(fds);
                 CHECK_EQ(send(fds[1], "abc", 3, MSG_OOB), 3);
                 CHECK_EQ(send(fds[1], "def", 3, 0), 3);
                 expect_all(&fds[0]);
@@ -142,7 +142,7 @@ GO_TEST(what_stands_behind_an_urgent_byte_is_read)
                 CHECK_EQ(send(fds[1], "abc", 3, MSG_OOB), 3);
                 CHECK_EQ(send(fds[1], "def", 3, 0), 3);
                 sched_join(id);
-                own_close(fds);
+                edge_close(fds);
         }
 }
 
@@ -156,7 +156,7 @@ static void read_bytes(void *arg)
                 w_add_rlx(&n_read, 1);
 }
 
-/* Each of them takes less than there is: the poller tells once only. */
+/* Each of them takes less than there is: the poller reports once only. */
 static void readers_main(void *arg)
 {
         enum { N = 10, BYTES = 1000 };
@@ -165,7 +165,7 @@ static void readers_main(void *arg)
         char    bytes[7] = { 0 };
 
         (*(void (**)(int[2]))arg)(fds);
-        own_both(fds);
+        edge_both(fds);
         for (int i = 0; i < N; i++)
                 ids[i] = i % 2 ? sync_go_waiting(read_bytes, &fds[0])
                                : sched_go(read_bytes, &fds[0]);
@@ -183,19 +183,19 @@ static void readers_main(void *arg)
         for (int i = 0; i < N; i++)
                 sched_join(ids[i]);
         CHECK_EQ(w_load_rlx(&n_read), sent);
-        own_close(fds);
+        edge_close(fds);
 }
 
 TEST(many_read_one_tcp_socket)
 {
-        void (*make)(int[2]) = own_tcp_pair;
+        void (*make)(int[2]) = edge_tcp_pair;
 
         sched_run(readers_main, &make);
 }
 
 TEST(many_read_one_unix_socket)
 {
-        void (*make)(int[2]) = own_unix_pair;
+        void (*make)(int[2]) = edge_unix_pair;
 
         sched_run(readers_main, &make);
 }
@@ -226,7 +226,7 @@ static void writers_main(void *arg)
         int64_t ids[8];
 
         (*(void (**)(int[2]))arg)(fds);
-        own_both(fds);
+        edge_both(fds);
         for (int i = 0; i < 8; i++)
                 ids[i] = sched_go(fill, &fds[1]);
         int64_t reader = sched_go(drain, &fds[0]);
@@ -235,19 +235,19 @@ static void writers_main(void *arg)
                 sched_join(ids[i]);
         CHECK_EQ(shutdown(fds[1], SHUT_WR), 0);
         sched_join(reader);
-        own_close(fds);
+        edge_close(fds);
 }
 
 TEST(many_write_to_one_tcp_socket)
 {
-        void (*make)(int[2]) = own_tcp_pair;
+        void (*make)(int[2]) = edge_tcp_pair;
 
         sched_run(writers_main, &make);
 }
 
 TEST(many_write_to_one_unix_socket)
 {
-        void (*make)(int[2]) = own_unix_pair;
+        void (*make)(int[2]) = edge_unix_pair;
 
         sched_run(writers_main, &make);
 }
@@ -269,14 +269,14 @@ static void know_end(void *arg)
         CHECK_EQ(weft_fd_wait(*(int *)arg, POLLRDHUP), POLLRDHUP);
 }
 
-GO_TEST(observers_are_told_of_everything)
+GO_TEST(observers_see_every_event)
 {
         int     fds[2];
         int64_t ids[4];
         char    c;
 
-        own_tcp_pair(fds);
-        own_both(fds);
+        edge_tcp_pair(fds);
+        edge_both(fds);
         CHECK_EQ(weft_fd_wait(fds[0], POLLIN | POLLOUT), POLLOUT);
         for (int i = 0; i < 2; i++)
                 ids[i] = sync_go_waiting(know_in, &fds[0]);
@@ -291,7 +291,7 @@ GO_TEST(observers_are_told_of_everything)
         sched_join(ids[2]);
         CHECK_EQ(shutdown(fds[1], SHUT_WR), 0);
         sched_join(ids[3]);
-        own_close(fds);
+        edge_close(fds);
 }
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
@@ -326,9 +326,9 @@ GO_TEST(close_ends_all_waits)
         int64_t ids[3];
 
         for (int n = 1; n <= 3; n++) {
-                own_tcp_pair(fds);
-                sync_renumber(&fds[0], SYNC_OWN_NUMBER);
-                own_both(fds);
+                edge_tcp_pair(fds);
+                sync_renumber(&fds[0], SYNC_PRIVATE_NUMBER);
+                edge_both(fds);
                 for (int i = 0; i < n; i++)
                         ids[i] = sync_go_waiting(who[(n + i) % 3], &fds[0]);
                 CHECK_EQ(weft_close(fds[0]), 0);
@@ -348,20 +348,20 @@ static void read_n(void *arg)
 }
 
 /* Another number leads to the closed file, and things happen there. */
-GO_TEST(a_closed_socket_that_lives_on_is_not_heard)
+GO_TEST(events_of_a_closed_socket_that_lives_on_are_ignored)
 {
         for (int i = 0; i < 50; i++) {
                 int  old[2], fresh[2], keep;
                 char c;
 
-                own_unix_pair(old);
-                sync_renumber(&old[0], SYNC_OWN_NUMBER);
-                own_both(old);
+                edge_unix_pair(old);
+                sync_renumber(&old[0], SYNC_PRIVATE_NUMBER);
+                edge_both(old);
                 keep = dup(old[0]);
                 CHECK_EQ(weft_close(old[0]), 0);
-                own_unix_pair(fresh);
-                sync_renumber(&fresh[0], SYNC_OWN_NUMBER);
-                own_both(fresh);
+                edge_unix_pair(fresh);
+                sync_renumber(&fresh[0], SYNC_PRIVATE_NUMBER);
+                edge_both(fresh);
                 int64_t id = sync_go_waiting(read_n, &fresh[0]);
 
                 CHECK_EQ(weft_write(old[1], "o", 1), 1);
@@ -371,7 +371,7 @@ GO_TEST(a_closed_socket_that_lives_on_is_not_heard)
                 CHECK_EQ(weft_read(keep, &c, 1), 1);
                 CHECK_EQ(c, 'o');
                 CHECK_EQ(weft_close(keep), 0);
-                own_close(fresh);
+                edge_close(fresh);
                 CHECK_EQ(weft_close(old[1]), 0);
         }
 }
@@ -384,15 +384,15 @@ static void use(int fds[2])
         sched_join(id);
 }
 
-/* Other code closes what weft made: the waiters are told once weft makes that number again. */
+/* Other code closes what weft made: the waiters are woken once weft makes that number again. */
 static void misuse_main(void *arg)
 {
         int old[2], fresh[2];
 
         (void)arg;
-        own_unix_pair(old);
-        sync_renumber(&old[0], SYNC_OWN_NUMBER);
-        own_both(old);
+        edge_unix_pair(old);
+        sync_renumber(&old[0], SYNC_PRIVATE_NUMBER);
+        edge_both(old);
         int64_t first = sync_go_waiting(expect_ebadf, &old[0]);
         int64_t second = sync_go_waiting(expect_ebadf_in_scope, &old[0]);
 
@@ -400,13 +400,13 @@ static void misuse_main(void *arg)
         sched_await_parked(first);
         sched_await_parked(second);
         CHECK_EQ(close(old[0]), 0);
-        own_unix_pair(fresh);
-        sync_renumber(&fresh[0], SYNC_OWN_NUMBER);
-        own_both(fresh);
+        edge_unix_pair(fresh);
+        sync_renumber(&fresh[0], SYNC_PRIVATE_NUMBER);
+        edge_both(fresh);
         sched_join(first);
         sched_join(second);
         use(fresh);
-        own_close(fresh);
+        edge_close(fresh);
         CHECK_EQ(weft_close(old[1]), 0);
 }
 
@@ -418,13 +418,13 @@ static void early_main(void *arg)
         int fds[2];
 
         (void)arg;
-        own_unix_pair(fds);
+        edge_unix_pair(fds);
         int64_t id = sync_go_waiting(expect_ebadf_knowing, &fds[0]);
 
-        own_both(fds);
+        edge_both(fds);
         sched_join(id);
         use(fds);
-        own_close(fds);
+        edge_close(fds);
 }
 
 TEST(a_wait_before_the_file_is_made_does_no_harm) { sched_run(early_main, NULL); }
@@ -434,10 +434,10 @@ GO_TEST(files_that_cannot_be_watched_are_refused)
         FILE *file = tmpfile();
 
         CHECK(file);
-        CHECK_EQ(own_made(fileno(file)), -EPERM);
+        CHECK_EQ(edge_made(fileno(file)), -EPERM);
         CHECK_EQ(weft_fd_wait(fileno(file), POLLIN), POLLIN);
         fclose(file);
-        CHECK_EQ(own_made(1 << 20), -EBADF);
+        CHECK_EQ(edge_made(1 << 20), -EBADF);
 }
 
 /* A descriptor outlives the run in which it was made, and is foreign in the next run. */
@@ -446,7 +446,7 @@ static void across_main(void *arg)
         int *fds = arg;
 
         if (fds[2]++ == 0)
-                own_both(fds);
+                edge_both(fds);
         use(fds);
 }
 
@@ -454,7 +454,7 @@ TEST(a_descriptor_outlives_its_run)
 {
         int fds[3] = { 0 };
 
-        own_unix_pair(fds);
+        edge_unix_pair(fds);
         for (int i = 0; i < 3; i++)
                 sched_run(across_main, fds);
         CHECK_EQ(close(fds[0]), 0);

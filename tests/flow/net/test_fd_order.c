@@ -7,8 +7,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "lib/own.h"
-#include "lib/in_line.h"
+#include "lib/edge.h"
+#include "lib/fd_waiters.h"
 
 enum { N_WAITERS = 5, N_ROUNDS = 3, N_STOLEN = 20, PAGE = 4096 };
 
@@ -43,13 +43,14 @@ static void write_once(void *arg)
         served();
 }
 
-static void await_in_line(int fd, int way, uint32_t n)
+static void await_waiters(int fd, int way, uint32_t n)
 {
-        while (in_line_count(fd, way) != n)
+        while (fd_waiters_count(fd, way) != n)
                 weft_yield();
 }
 
-/* They come one by one, and so are served; happen: there is something for one of them. */
+/* They come one by one and are served in that order. happen() makes something available for one of
+ * them. */
 static void serve_all(int way, void (*wait)(void *), void (*happen)(void))
 {
         int     fd = world.fds[way];
@@ -58,14 +59,14 @@ static void serve_all(int way, void (*wait)(void *), void (*happen)(void))
         w_store_rlx(&world.n_served, 0);
         for (uint32_t i = 0; i < N_WAITERS; i++) {
                 ids[i] = sched_go(wait, NULL);
-                await_in_line(fd, way, i + 1);
+                await_waiters(fd, way, i + 1);
         }
         for (uint32_t i = 0; i < N_WAITERS; i++) {
                 happen();
                 sched_await(&world.n_served, i + 1);
                 CHECK_MSG(world.served[i] == ids[i], "%lld was served before %lld, round %u",
                           (long long)world.served[i], (long long)ids[i], i);
-                await_in_line(fd, way, N_WAITERS - 1 - i);
+                await_waiters(fd, way, N_WAITERS - 1 - i);
         }
         for (uint32_t i = 0; i < N_WAITERS; i++)
                 sched_join(ids[i]);
@@ -92,28 +93,28 @@ static void read_in_order(void)
                 world.size = i % 2 ? 16 : 1;
                 serve_all(W_DIR_IN, read_once, write_byte);
         }
-        own_close(world.fds);
+        edge_close(world.fds);
 }
 
-GO_TEST(readers_of_a_socket_of_wefts_are_served_in_order)
+GO_TEST(readers_of_an_edge_triggered_socket_are_served_in_order)
 {
-        own_unix_pair(world.fds);
-        own_both(world.fds);
+        edge_unix_pair(world.fds);
+        edge_both(world.fds);
         read_in_order();
 }
 
-GO_TEST(readers_of_a_connection_of_wefts_are_served_in_order)
+GO_TEST(readers_of_an_edge_triggered_connection_are_served_in_order)
 {
-        own_tcp_pair(world.fds);
-        own_both(world.fds);
+        edge_tcp_pair(world.fds);
+        edge_both(world.fds);
         read_in_order();
 }
 
-GO_TEST(readers_of_a_descriptor_of_others_are_served_in_order)
+GO_TEST(readers_of_a_one_shot_descriptor_are_served_in_order)
 {
-        own_unix_pair(world.fds);
+        edge_unix_pair(world.fds);
         read_in_order();
-        own_tcp_pair(world.fds);
+        edge_tcp_pair(world.fds);
         read_in_order();
         CHECK_EQ(pipe2(world.fds, O_CLOEXEC), 0);
         read_in_order();
@@ -136,11 +137,11 @@ static void write_some(void)
 
 GO_TEST(a_waiter_woken_in_vain_is_still_the_first)
 {
-        own_unix_pair(world.fds);
+        edge_unix_pair(world.fds);
         world.size = 1;
         for (int i = 0; i < N_ROUNDS; i++)
                 serve_all(W_DIR_IN, read_once, write_some);
-        own_close(world.fds);
+        edge_close(world.fds);
 }
 
 /* ---- Writers --------------------------------------------------------------------------------- */
@@ -155,5 +156,5 @@ GO_TEST(writers_are_served_in_order)
                 ;
         for (int i = 0; i < N_ROUNDS; i++)
                 serve_all(W_DIR_OUT, write_once, read_page);
-        own_close(world.fds);
+        edge_close(world.fds);
 }

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "lib/sync.h"
-#include "lib/turns.h"
+#include "lib/file_slots.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ static int open_temp(void)
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
 
-GO_TEST(bytes_are_read_and_written_at_their_places)
+GO_TEST(bytes_are_read_and_written_at_their_offsets)
 {
         int          fd = open_temp(), fds[2];
         char         buf[10], rest[10];
@@ -88,9 +88,9 @@ GO_TEST(a_large_file_is_read_wholly)
         free(out);
 }
 
-/* ---- Errors behind bytes --------------------------------------------------------------------- */
+/* ---- Errors after bytes ---------------------------------------------------------------------- */
 
-enum { LIMIT = 100000 };        /* bytes of a file, while it is so */
+enum { LIMIT = 100000 };        /* bytes of a file, while the limit is set */
 
 static void limit_files(void)
 {
@@ -102,8 +102,8 @@ static void limit_files(void)
         CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* A part, as POSIX has it; what comes next is another matter. */
-static void behind_main(void *arg)
+/* A part, as POSIX has it; the next call has its own result. */
+static void after_bytes_main(void *arg)
 {
         int          fd = open_temp();
         char         buf[10] = { 0 };
@@ -121,10 +121,10 @@ static void behind_main(void *arg)
         CHECK_EQ(weft_close(fd), 0);
 }
 
-TEST(an_error_behind_bytes_of_a_file_is_not_kept)
+TEST(an_error_after_bytes_of_a_file_is_not_deferred)
 {
         limit_files();
-        sched_run(behind_main, NULL);
+        sched_run(after_bytes_main, NULL);
 }
 
 /* It is the same file, under the same number, and well. */
@@ -136,15 +136,15 @@ static void reopened_main(void *arg)
 
         (void)arg;
         CHECK(fd >= 0);
-        sync_renumber(&fd, SYNC_OWN_NUMBER);
+        sync_renumber(&fd, SYNC_PRIVATE_NUMBER);
         CHECK_EQ(weft_write_all(fd, bytes, sizeof(bytes)), LIMIT);
-        CHECK_EQ(weft_write_all(fd, bytes, 1), -EFBIG); /* the kernel tells again */
+        CHECK_EQ(weft_write_all(fd, bytes, 1), -EFBIG); /* the kernel reports again */
         CHECK_EQ(lseek(fd, LIMIT - 5, SEEK_SET), LIMIT - 5);
         CHECK_EQ(weft_write_all(fd, bytes, 10), 5);
         CHECK_EQ(close(fd), 0);
         fd = open(path, O_RDWR | O_TRUNC | O_CLOEXEC);
         CHECK(fd >= 0);
-        sync_renumber(&fd, SYNC_OWN_NUMBER);
+        sync_renumber(&fd, SYNC_PRIVATE_NUMBER);
         CHECK_EQ(weft_write(fd, "x", 1), 1);
         CHECK_EQ(weft_close(fd), 0);
         CHECK_EQ(unlink(path), 0);
@@ -158,7 +158,7 @@ TEST(an_error_of_a_file_does_not_outlive_its_close)
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
 
-GO_TEST(scopes_are_looked_at_before_a_transfer)
+GO_TEST(scopes_are_checked_before_a_transfer)
 {
         int        fd = open_temp();
         char       c = 'x';
@@ -191,7 +191,7 @@ static void turns_main(void *arg)
         int64_t            ids[3];
 
         (void)arg;
-        CHECK_EQ(turns_enter(), 0);
+        CHECK_EQ(file_slots_enter(), 0);
         sync_thread_start(&t, thread_main, &fd);
         sync_thread_join(&t);                           /* blocks no thread of the runtime */
         CHECK_EQ(weft_scope_open(&s, WEFT_MS(2)), 0);
@@ -199,7 +199,7 @@ static void turns_main(void *arg)
         CHECK_EQ(weft_scope_close(&s), 0);
         for (int i = 0; i < 3; i++)
                 ids[i] = sync_go_waiting(thread_main, &fd);
-        turns_leave();
+        file_slots_leave();
         for (int i = 0; i < 3; i++)
                 sched_join(ids[i]);
         CHECK_EQ(weft_close(fd), 0);
@@ -215,7 +215,7 @@ TEST(a_writer_of_a_file_waits_for_a_slot)
 
 static void left_main(void *arg)
 {
-        CHECK_EQ(turns_enter(), 0);
+        CHECK_EQ(file_slots_enter(), 0);
         (void)sync_go_waiting(thread_main, arg);
 }
 
@@ -232,8 +232,8 @@ TEST(a_run_ends_during_a_wait_for_a_slot)
 /* ---- Many ------------------------------------------------------------------------------------ */
 
 enum {
-        N_FILES = 200, N_GS = 2000, N_RECORDS = 3, RECORD = 512, N_PLACES = 8,
-        TICK_NS = 200000, LATE_NS = 40000000,   /* a tick, and what it may take on the average */
+        N_FILES = 200, N_GS = 2000, N_RECORDS = 3, RECORD = 512, N_SLOTS = 8,
+        TICK_NS = 200000, LATE_NS = 40000000,   /* a tick, and what it may take on average */
         ATTEMPTS = 5,                           /* other processes may use the machine */
 };
 
@@ -310,14 +310,14 @@ static void many_main(void *arg)
         } while (many.n_ticks < many.ticked_ns / LATE_NS);
         for (int i = 0; i < N_FILES; i++)
                 CHECK_EQ(weft_close(many.fds[i]), 0);
-        /* Beside those that are busy: one for each P, those that help, one in reserve, and some
-         * that have got no CPU yet to go to sleep. */
-        CHECK(many.most_threads <= N_PLACES + (uint64_t)sched_procs() + 16);
+        /* Beside the busy threads: one for each P, the helpers, one in reserve, and some that have
+         * got no CPU yet to go to sleep. */
+        CHECK(many.most_threads <= N_SLOTS + (uint64_t)sched_procs() + 16);
 }
 
 TEST(two_thousand_use_two_hundred_files)
 {
-        weft_config cfg = { .file_threads = N_PLACES };
+        weft_config cfg = { .file_threads = N_SLOTS };
 
         test_set_dump(sched_dump);
         CHECK_EQ(sched_run_left(&cfg, many_main, NULL), 0);

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "lib/own.h"
+#include "lib/edge.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -82,7 +82,7 @@ static const struct call writes[] = {
 
 /* ---- The descriptors ------------------------------------------------------------------------- */
 
-/* What is used is fds[0] to read, fds[1] to write. */
+/* The tests read from fds[0] and write to fds[1]. */
 static void make_pipe(int fds[2])
 {
         CHECK_EQ(pipe2(fds, O_CLOEXEC), 0);
@@ -93,19 +93,19 @@ static void make_pair(int fds[2])
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 }
 
-static void make_own_pair(int fds[2])
+static void make_edge_pair(int fds[2])
 {
-        own_unix_pair(fds);
-        own_both(fds);
+        edge_unix_pair(fds);
+        edge_both(fds);
 }
 
-static void make_own_tcp(int fds[2])
+static void make_edge_tcp(int fds[2])
 {
-        own_tcp_pair(fds);
-        own_both(fds);
+        edge_tcp_pair(fds);
+        edge_both(fds);
 }
 
-static void make_own_udp(int fds[2])
+static void make_edge_udp(int fds[2])
 {
         fds[0] = weft_listen_packet("udp4", "127.0.0.1:0");
         fds[1] = weft_listen_packet("udp4", "127.0.0.1:0");
@@ -122,9 +122,9 @@ struct kind {
 static const struct kind kinds[] = {
         { "pipe", make_pipe, false, true },
         { "unix sockets of others", make_pair, true, true },
-        { "unix sockets", make_own_pair, true, true },
-        { "TCP sockets", make_own_tcp, true, false },
-        { "UDP sockets", make_own_udp, true, false },
+        { "unix sockets", make_edge_pair, true, true },
+        { "TCP sockets", make_edge_tcp, true, false },
+        { "UDP sockets", make_edge_udp, true, false },
 };
 
 /* Until not a byte has room. */
@@ -291,12 +291,12 @@ static void race(void (*make)(int fds[2]))
         CHECK_EQ(weft_close(fds[0]), 0);
 }
 
-/* Not a byte is lost or told twice. */
+/* Not a byte is lost or delivered twice. */
 GO_TEST(short_deadlines_lose_no_bytes)
 {
         w_store_rlx(&n_late, 0);
         race(make_pipe);
-        race(make_own_pair);
+        race(make_edge_pair);
         CHECK(w_load_rlx(&n_late) > 0);
 }
 

@@ -9,7 +9,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "lib/own.h"
+#include "lib/edge.h"
 
 #include "base/rand.h"
 
@@ -45,7 +45,7 @@ struct slot {
         struct round rounds[2];         /* readers of one may still be active in the next */
 };
 
-static w_atomic_u32 n_bytes_seen, n_timeouts, n_closed, n_told, n_foreign, n_reused;
+static w_atomic_u32 n_bytes_seen, n_timeouts, n_closed, n_reported, n_foreign, n_reused;
 static w_atomic_u32 numbers[NUMBERS_MAX];       /* 1: that number was read from before */
 
 static uint32_t n_rounds(void)
@@ -76,7 +76,7 @@ static void read_tag(const struct round *r)
         judge(r, got, word);
 }
 
-/* Another one may have been quicker. */
+/* Another reader may have been quicker. */
 static void take_tag(struct round *r)
 {
         uint32_t word = 0;
@@ -106,14 +106,15 @@ static int await_tag(const struct reader *reader)
 
 static void await_and_take(const struct reader *reader)
 {
-        int told = await_tag(reader);
+        int events = await_tag(reader);
 
-        CHECK_MSG(told > 0 || told == -EBADF || told == -ETIMEDOUT, "a wait returned %d", told);
-        if (told < 0) {
-                judge(reader->round, told, 0);
+        CHECK_MSG(events > 0 || events == -EBADF || events == -ETIMEDOUT, "a wait returned %d",
+                  events);
+        if (events < 0) {
+                judge(reader->round, events, 0);
                 return;
         }
-        w_add_rlx(&n_told, 1);
+        w_add_rlx(&n_reported, 1);
         take_tag(reader->round);
 }
 
@@ -141,7 +142,7 @@ static void await_readers(struct round *r)
         for (;;) {
                 uint32_t done = w_load_acq(&r->n_done);         /* first: none counts twice */
 
-                if (done == N_READERS || done + own_users(r->fds[0]) >= N_READERS)
+                if (done == N_READERS || done + edge_users(r->fds[0]) >= N_READERS)
                         return;
                 weft_yield();
         }
@@ -156,11 +157,11 @@ static void write_tags(struct slot *s, struct round *r)
 static void make_pair(struct slot *s, struct round *r)
 {
         if (w_rand_below(&s->rand, 8))
-                own_unix_pair(r->fds);
+                edge_unix_pair(r->fds);
         else
-                own_tcp_pair(r->fds);
+                edge_tcp_pair(r->fds);
         if (w_rand_below(&s->rand, 3))
-                own_both(r->fds);
+                edge_both(r->fds);
         else
                 w_add_rlx(&n_foreign, 1);
         CHECK(r->fds[0] < NUMBERS_MAX);
@@ -235,5 +236,5 @@ GO_TEST(no_reader_sees_the_bytes_of_another_descriptor)
         for (int i = 0; i < N_SLOTS; i++)
                 sched_join(ids[i]);
         CHECK(w_load_rlx(&n_bytes_seen) && w_load_rlx(&n_timeouts) && w_load_rlx(&n_closed));
-        CHECK(w_load_rlx(&n_told) && w_load_rlx(&n_foreign) && w_load_rlx(&n_reused));
+        CHECK(w_load_rlx(&n_reported) && w_load_rlx(&n_foreign) && w_load_rlx(&n_reused));
 }

@@ -116,7 +116,7 @@ TEST(no_host_means_both_families)
         sched_run(families_main, NULL);
 }
 
-/* The first socket, which is of IPv6, cannot be had. */
+/* The first socket, of IPv6, is not available. */
 static void no_ip6_main(void *arg)
 {
         (void)arg;
@@ -192,7 +192,7 @@ GO_TEST(the_file_of_a_unix_socket_goes_with_it)
         CHECK(fd >= 0);
         CHECK_EQ(weft_listen("unix", path), -EADDRINUSE);
         net_close(fd);
-        CHECK(net_exists(path));                /* that was not ours */
+        CHECK(net_exists(path));                /* that file was not ours */
         CHECK_EQ(unlink(path), 0);
 }
 
@@ -207,7 +207,7 @@ GO_TEST(another_file_under_that_path_stays)
         int new = net_listen("unix", path, where);
 
         net_close(old);
-        CHECK(net_exists(path));                /* that of the second */
+        CHECK(net_exists(path));                /* the file of the second */
         net_close(new);
         CHECK(!net_exists(path));
         old = net_listen("unix", path, where);
@@ -267,7 +267,7 @@ static void many_main(void *arg)
         CHECK(!net_exists(path));
 }
 
-TEST(paths_are_kept_for_many_and_freed)
+TEST(paths_are_stored_for_many_listeners_and_freed)
 {
         sched_warm_up();
         struct test_resources before = test_resources_now();

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include "lib/own.h"
+#include "lib/edge.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -74,7 +74,7 @@ GO_TEST(datagrams_come_with_an_address)
         int                server = make_udp(&to), client = make_udp(&own);
         int64_t            id = sched_go(answer, &server);
 
-        for (size_t i = 0; i < 20; i++) {       /* the first one is empty */
+        for (size_t i = 0; i < 20; i++) {       /* the first buffer is empty */
                 char               buf[100] = "0123456789abcdefghij", got[100];
                 struct sockaddr_in from;
                 socklen_t          len = sizeof(from);
@@ -116,7 +116,7 @@ GO_TEST(datagrams_stay_apart)
         close_both(fds);
 }
 
-/* A receiver without room: the poller knows only of the sender's. */
+/* A receiver without room: the poller knows only about the sender's room. */
 struct full {
         int                from;
         struct sockaddr_un to;
@@ -346,7 +346,7 @@ static void make_to_pass(int fds[2], bool own)
 {
         make_sockets(fds, SOCK_STREAM);
         if (own)
-                own_both(fds);
+                edge_both(fds);
 }
 
 static void pass_all(bool own)
@@ -386,7 +386,7 @@ GO_TEST(a_passed_descriptor_arrives_once)
         pass_all(true);
 }
 
-static void stop_behind(bool own)
+static void stop_after(bool own)
 {
         int     fds[2], fd;
         char    buf[10] = { 0 };
@@ -406,8 +406,8 @@ static void stop_behind(bool own)
         close_both(fds);
 }
 
-GO_TEST(waitall_stops_behind_a_passed_descriptor)
+GO_TEST(waitall_stops_after_a_passed_descriptor)
 {
-        stop_behind(false);
-        stop_behind(true);
+        stop_after(false);
+        stop_after(true);
 }

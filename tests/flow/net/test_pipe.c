@@ -194,7 +194,7 @@ static void read_bytes(void *arg)
                 w_add_rlx(&n_read, 1);
 }
 
-/* Each byte wakes one of them; none is left in the pipe, none of them is left behind. */
+/* Each byte wakes one of them; none is left in the pipe, each of them returns. */
 GO_TEST(many_read_one_pipe)
 {
         enum { N = 20, BYTES = 1000 };
@@ -238,7 +238,7 @@ GO_TEST(close_ends_the_waits_and_frees_the_number)
         int64_t ids[3];
 
         make_pipe(fds);
-        sync_renumber(&fds[0], SYNC_OWN_NUMBER);
+        sync_renumber(&fds[0], SYNC_PRIVATE_NUMBER);
         for (int i = 0; i < 3; i++)
                 ids[i] = sync_go_waiting(expect_ebadf, &fds[0]);
         CHECK_EQ(weft_close(fds[0]), 0);
@@ -251,20 +251,20 @@ GO_TEST(close_ends_the_waits_and_frees_the_number)
 }
 
 /* The number belongs to another file, and other code has closed the old file. A waiter for the old
- * file is told as soon as a goroutine waits for the new file, and never sees its bytes. */
+ * file is woken as soon as a goroutine waits for the new file, and never sees its bytes. */
 GO_TEST(a_number_that_others_use_again_is_another_file)
 {
         int  old[2], fresh[2], keep;
         char c;
 
         make_pipe(old);
-        sync_renumber(&old[0], SYNC_OWN_NUMBER);
-        keep = dup(old[0]);             /* the kernel goes on telling of it */
+        sync_renumber(&old[0], SYNC_PRIVATE_NUMBER);
+        keep = dup(old[0]);             /* the kernel continues to report it */
         int64_t id = sync_go_waiting(expect_ebadf, &old[0]);
 
         CHECK_EQ(close(old[0]), 0);
         make_pipe(fresh);
-        sync_renumber(&fresh[0], SYNC_OWN_NUMBER);
+        sync_renumber(&fresh[0], SYNC_PRIVATE_NUMBER);
         w_store_rlx(&n_read, 0);
         int64_t reader = sync_go_waiting(read_bytes, &fresh[0]);
 
@@ -415,7 +415,7 @@ GO_TEST(a_terminal_is_read)
         int master, slave;
 
         if (openpty(&master, &slave, NULL, NULL, NULL) != 0)
-                test_skip("no terminal to be had");
+                test_skip("no terminal is available");
         int64_t id = sync_go_waiting(read_line, &slave);
 
         CHECK_EQ(weft_write(master, "hi\n", 3), 3);

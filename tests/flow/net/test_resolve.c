@@ -108,14 +108,14 @@ static void threads_main(void *arg)
         fake_await_none();
 }
 
-TEST(threads_that_are_not_wefts_ask)
+TEST(foreign_threads_look_names_up)
 {
         sched_run(threads_main, NULL);
 }
 
 /* ---- Many ------------------------------------------------------------------------------------ */
 
-enum { LOOKUPS_MAX = 32, N_IN_LINE = 20 };
+enum { LOOKUPS_MAX = 32, N_QUEUED = 20 };
 
 static void ask_brief(void *arg)
 {
@@ -131,14 +131,14 @@ static void ask_hurriedly(void *arg)
         CHECK_MSG(rc == 0 || rc == EAI_CANCELED, "%d", rc);
 }
 
-GO_TEST(so_many_ask_at_once)
+GO_TEST(a_limited_number_of_lookups_run_at_once)
 {
         fake_names(1, INADDR_LOOPBACK, 0, 0);
         sync_together(150, ask_brief, NULL);
         CHECK_EQ(w_load_rlx(&fake_n_calls), 150);
         CHECK_MSG(w_load_rlx(&fake_most_running) <= LOOKUPS_MAX, "%u at once",
                   w_load_rlx(&fake_most_running));
-        sync_together(200, ask_hurriedly, NULL);        /* some leave while they stand in line */
+        sync_together(200, ask_hurriedly, NULL);        /* some leave while they are queued */
         CHECK(w_load_rlx(&fake_most_running) <= LOOKUPS_MAX);
         fake_await_none();
 }
@@ -148,8 +148,8 @@ static void ask_name(void *arg)
         CHECK_EQ(ask(arg), 0);
 }
 
-/* The service is its place in line. */
-static void ask_in_line(void *arg)
+/* The service is its position in the queue. */
+static void ask_queued(void *arg)
 {
         struct addrinfo *res;
         char             service[8];
@@ -165,19 +165,19 @@ static int ask_list(void *arg)
         return ask("list.fake");
 }
 
-/* Of all that may ask at once only one becomes free: that one asks for those in line. Some of them
- * have left. */
-GO_TEST(those_in_line_are_asked_for_in_order)
+/* Of all workers only one becomes free: it makes the queued lookups. Some of the callers have
+ * left. */
+GO_TEST(queued_lookups_are_made_in_order)
 {
-        int64_t ids[LOOKUPS_MAX + N_IN_LINE];
+        int64_t ids[LOOKUPS_MAX + N_QUEUED];
         int     n = 0;
 
         fake_names(1, INADDR_LOOPBACK, 0, 0);
         for (; n < LOOKUPS_MAX; n++)
                 ids[n] = sched_go(ask_name, n ? "slow.fake" : "gate.fake");
         sched_await(&fake_n_calls, LOOKUPS_MAX);
-        for (uintptr_t i = 0; i < N_IN_LINE; i++) {
-                ids[n++] = sync_go_waiting(ask_in_line, (void *)i);
+        for (uintptr_t i = 0; i < N_QUEUED; i++) {
+                ids[n++] = sync_go_waiting(ask_queued, (void *)i);
                 if (i % 4 == 0)
                         CHECK_EQ(sync_call_timed(ask_list, NULL, 100000), EAI_CANCELED);
         }
@@ -186,13 +186,13 @@ GO_TEST(those_in_line_are_asked_for_in_order)
         sched_join(ids[0]);
         for (int i = LOOKUPS_MAX; i < n; i++)
                 sched_join(ids[i]);
-        CHECK_EQ(w_load_rlx(&fake_n_calls), LOOKUPS_MAX + N_IN_LINE);
-        for (uint32_t i = 0; i < N_IN_LINE; i++)
+        CHECK_EQ(w_load_rlx(&fake_n_calls), LOOKUPS_MAX + N_QUEUED);
+        for (uint32_t i = 0; i < N_QUEUED; i++)
                 CHECK_EQ(w_load_rlx(&fake_asked[LOOKUPS_MAX + i]), i);
         fake_await_none();
 }
 
-/* The run ends: a result that no caller took is freed, and the worker's thread stays behind. */
+/* The run ends: a result that no caller took is freed, and the worker's thread is abandoned. */
 static void ask_slowly(void *arg)
 {
         (void)arg;

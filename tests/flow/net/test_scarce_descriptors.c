@@ -60,7 +60,7 @@ static void come(int fds[N_CLIENTS], int port, uint32_t round)
                         CHECK_EQ(close(fds[i]), 0);
 }
 
-/* Each that goes makes room for one of those behind it. */
+/* Each client that goes makes room for a client that waits. */
 static void wait_and_go(const int fds[N_CLIENTS], uint32_t round)
 {
         for (int i = 0; i < N_CLIENTS; i++) {
@@ -74,7 +74,7 @@ static void wait_and_go(const int fds[N_CLIENTS], uint32_t round)
         }
 }
 
-/* A word to begin with, one to go on; one is the answer to each. */
+/* A word to begin with, a word to continue; each gets a word as its answer. */
 static void client_main(int in, int out)
 {
         int      fds[N_CLIENTS];

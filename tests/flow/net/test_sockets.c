@@ -190,7 +190,7 @@ static void write_and_close(void *arg)
         net_close(fd);
 }
 
-/* The pipe is of other code, and waits. */
+/* Other code made the pipe, and it blocks. */
 GO_TEST(a_pipe_is_copied_into_a_connection)
 {
         static uint8_t got[sizeof(bytes) + 1];
@@ -303,7 +303,7 @@ static void thread_accepts(void *arg)
         serve((void *)(intptr_t)fd);
 }
 
-GO_TEST(threads_that_are_not_wefts_accept_and_dial)
+GO_TEST(foreign_threads_accept_and_dial)
 {
         struct sync_thread threads[2];
         int                listener = net_listen("tcp", "127.0.0.1:0", many_where);

@@ -1,4 +1,5 @@
-/* tests/flow/net/test_transfer.c - all of it or as much as there is, several buffers, kept errors.
+/* tests/flow/net/test_transfer.c - all of it or as much as there is, several buffers, deferred
+ * errors.
  *
  * test: procs=1,2,4
  *
@@ -257,19 +258,19 @@ static int half_read(void)
         return half_read_by(read_ten);
 }
 
-GO_TEST(an_error_behind_bytes_comes_with_the_next_call)
+GO_TEST(an_error_after_bytes_comes_with_the_next_call)
 {
         int  fd = half_read();
         char c;
 
-        CHECK_EQ(weft_write(fd, "x", 1), -EPIPE);               /* that is another direction */
+        CHECK_EQ(weft_write(fd, "x", 1), -EPIPE);               /* the other direction */
         CHECK_EQ(weft_read(fd, &c, 1), -ECONNRESET);
         CHECK_EQ(weft_read(fd, &c, 1), 0);
         CHECK_EQ(weft_close(fd), 0);
 }
 
-/* As in the kernel, where one call does it all. */
-GO_TEST(an_error_behind_a_part_of_a_message_comes_with_the_next_call)
+/* As in the kernel, where one call does everything. */
+GO_TEST(an_error_after_a_part_of_a_message_comes_with_the_next_call)
 {
         int  fd = half_read_by(receive_ten);
         char c;
@@ -293,17 +294,17 @@ static void reuse_main(void *closer)
         close_both(fds);
 }
 
-TEST(a_kept_error_is_forgotten_when_the_number_is_closed)
+TEST(a_deferred_error_is_dropped_when_the_number_is_closed)
 {
         sched_run(reuse_main, "");
 }
 
-TEST(a_kept_error_does_not_hit_the_next_file)
+TEST(a_deferred_error_does_not_hit_the_next_file)
 {
         sched_run(reuse_main, NULL);
 }
 
-GO_TEST(a_deadline_behind_bytes_is_not_kept)
+GO_TEST(a_deadline_after_bytes_is_not_deferred)
 {
         int        fds[2];
         char       buf[10];
@@ -324,7 +325,7 @@ GO_TEST(a_deadline_behind_bytes_is_not_kept)
         close_both(fds);
 }
 
-GO_TEST(a_close_behind_bytes)
+GO_TEST(a_close_after_bytes)
 {
         int              fds[2], left = 1;
         struct full_read r;

@@ -1,5 +1,5 @@
-/* tests/flow/net/test_tty.c - terminals that block: what is full, and what gives up, ends as it
- * should.
+/* tests/flow/net/test_tty.c - terminals that block: a full terminal, and a terminal that gives up,
+ * end a call as they should.
  *
  * test: procs=1,2,4 libs=util
  * The library is for openpty.
@@ -21,7 +21,7 @@ static void open_terminal(int fds[2])
         struct termios how;
 
         if (openpty(&fds[0], &fds[1], NULL, NULL, NULL) != 0)
-                test_skip("no terminal to be had");
+                test_skip("no terminal is available");
         CHECK_EQ(tcgetattr(fds[1], &how), 0);
         cfmakeraw(&how);
         CHECK_EQ(tcsetattr(fds[1], TCSANOW, &how), 0);
@@ -34,7 +34,7 @@ static void open_known_terminal(int fds[2])
 
         open_terminal(fds);
         if (ioctl(fds[1], TIOCGDEV, &device) != 0)
-                test_skip("no terminal tells here which one it is: a write to it waits");
+                test_skip("terminals cannot be identified here: a write to one waits");
 }
 
 static void close_both(const int fds[2])
@@ -114,7 +114,7 @@ static void write_lines(void *arg)
         CHECK_EQ(weft_write_all(*(int *)arg, much, sizeof(much)), MUCH);
 }
 
-/* Of two characters for one each, as on a screen. */
+/* Two characters for each written character, as on a screen. */
 static void order_main(void *arg)
 {
         static char got[2 * MUCH];
@@ -158,7 +158,7 @@ static void refused_main(void *arg)
 
         CHECK(reads >= 0);
         CHECK_EQ(weft_write(reads, "x", 1), -EBADF);    /* though the terminal may be written to */
-        CHECK_EQ(weft_write(fds[0], "abc", 3), 3);      /* to this one, and no new one */
+        CHECK_EQ(weft_write(fds[0], "abc", 3), 3);      /* to this terminal, and no new one */
         CHECK_EQ(weft_read(reads, buf, sizeof(buf)), 3);
         CHECK_EQ(weft_close(reads), 0);
         CHECK_EQ(weft_close(fds[0]), 0);
@@ -230,7 +230,7 @@ struct race {
         w_atomic_u32 n_begun, n_read, n_closed;
 };
 
-/* As a thread that weft has not made: so they look at the same time however many Ps there are. */
+/* On foreign threads, so that they poll at the same time, however many Ps there are. */
 static void race_to_read(void *arg)
 {
         struct race *r = arg;

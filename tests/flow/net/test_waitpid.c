@@ -113,7 +113,7 @@ TEST(a_thread_waits_for_children_too)
 
 /* ---- What has no descriptor ------------------------------------------------------------------ */
 
-GO_TEST(stops_and_continuations_are_told)
+GO_TEST(stops_and_continuations_are_reported)
 {
         pid_t pid = start("exec sleep 100");
         int   status;
@@ -203,7 +203,7 @@ static void wait_one(void *arg)
         w_add_rlx(&n_ended, 1);
 }
 
-/* One after the other is started: that takes a thread as long as it lasts. To wait takes none. */
+/* They are started one after the other: each start occupies a thread. A wait occupies none. */
 static void many_main(void *arg)
 {
         int64_t ids[N_CHILDREN];

@@ -47,7 +47,7 @@ struct mix {
 };
 extern struct mix mix;
 
-/* Each is one thing that a worker does; it leaves nothing behind but what the books say. */
+/* Each is one action of a worker; it leaves nothing except what the counts say. */
 void mix_send(struct worker *w);
 void mix_receive(struct worker *w);
 void mix_try(struct worker *w);

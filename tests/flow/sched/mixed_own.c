@@ -84,7 +84,7 @@ static void call_parent(void *arg)
         mix_ended();
 }
 
-/* Others send tokens, too, for no reason: they end no wait that has one. */
+/* Other workers send tokens for no reason, too: these end no wait that has a reason. */
 void mix_park(struct worker *w)
 {
         struct call c = { .parent = weft_id() };
@@ -211,7 +211,7 @@ static int fail(void *arg)
         return FAILED;
 }
 
-/* The clock ends the scope, or this one does unless a child comes first. */
+/* The clock ends the scope, or this goroutine does unless a child comes first. */
 static void end_scope(struct worker *w, weft_scope *s, bool timed)
 {
         if (timed)

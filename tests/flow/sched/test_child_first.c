@@ -1,5 +1,6 @@
-/* tests/flow/sched/test_child_first.c - parents whose children went first have their turn, whatever
- * those children do: a P that always has somebody at hand must not forget who waits below.
+/* tests/flow/sched/test_child_first.c - parents of child-first spawns have their turn, whatever
+ * their children do: a P that always has a ready goroutine must not forget the parents that wait
+ * below.
  *
  * test: procs=1,2,4
  *
@@ -62,7 +63,7 @@ static void spawner(void *arg)
                 go(&first, leaf);
 }
 
-TEST(a_parent_has_its_turn_beside_one_that_spawns_child_first_for_ever)
+TEST(a_parent_has_its_turn_beside_endless_child_first_spawns)
 {
         check_turn(spawner);
 }
@@ -94,7 +95,7 @@ static void ping(void *arg)
         weft_unpark((int64_t)w_load_acq(&ids[1]));
 }
 
-TEST(a_parent_has_its_turn_beside_two_that_hand_over_to_each_other)
+TEST(a_parent_has_its_turn_beside_two_goroutines_that_hand_over)
 {
         check_turn(ping);
 }

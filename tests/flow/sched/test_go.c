@@ -183,7 +183,7 @@ static void main_names(void *arg)
 
 TEST(names_are_copied_and_cut)
 {
-        weft_name("nobody");    /* outside goroutines: ignored */
+        weft_name("ignored");   /* outside goroutines */
         sched_run(main_names, NULL);
 }
 
@@ -212,7 +212,7 @@ TEST(count_follows_spawns_and_ends)
         CHECK_EQ(weft_count(), 0);
 }
 
-/* Never less than there are, whoever spawns and ends elsewhere at the time. */
+/* Never less than the live goroutines, whatever is spawned and ends elsewhere at the time. */
 static void chain(void *arg)
 {
         w_atomic_u32 *left = arg;
@@ -221,7 +221,7 @@ static void chain(void *arg)
                 sched_go(chain, left);
 }
 
-GO_TEST(count_in_motion_is_never_below_those_alive)
+GO_TEST(count_in_motion_is_never_below_the_live_goroutines)
 {
         static w_atomic_u32 left[4];
         uint32_t            n = (uint32_t)test_scale(20000);

@@ -85,7 +85,7 @@ TEST(exit_and_the_end_of_main_run_destructors)
         CHECK_EQ(w_load_acq(&n_destroyed), 2);
 }
 
-/* A record's next owner sees nothing of the one before. */
+/* A record's next owner sees nothing of the owner before. */
 static void main_reuse(void *arg)
 {
         (void)arg;

@@ -1,5 +1,5 @@
-/* tests/flow/sched/test_migrate.c - what belongs to a goroutine and what to its thread, when it
- * moves.
+/* tests/flow/sched/test_migrate.c - a goroutine that moves: what belongs to it, and what to its
+ * thread.
  *
  * With WEFT_DEBUG=migrate=1 every switch ends with the P in the hands of another thread, even at
  * one P, and yields go through the global queue: a goroutine is on another thread after most.
@@ -18,7 +18,7 @@ enum { N_GOROUTINES = 15, N_YIELDS = 300 };
 
 static w_atomic_u32 n_moves;
 
-/* Asked anew each time: nothing may be kept across a yield. */
+/* Read anew each time: nothing may be saved across a yield. */
 static _Thread_local int thread_id_slot;
 
 static W_NOIPA int *slot_of_this_thread(void)
@@ -51,7 +51,7 @@ static void yield_and_look(void)
                 w_add_acqrel(&n_moves, 1);
 }
 
-/* errno through weft.h's macro, set and read in one function that moves in between. */
+/* errno through the macro of weft.h, set and read in one function that moves in between. */
 static void check_errno(int value)
 {
         errno = value;
@@ -116,13 +116,13 @@ TEST(errno_rounding_and_thread_locals_after_moves)
         CHECK_MSG(found >= ENOUGH, "%u moves", found);
 }
 
-TEST(the_same_with_chance_alone)
+TEST(errno_rounding_and_thread_locals_after_chance_moves)
 {
         sched_run(main_migrates, NULL);
 }
 
 /* Different orders, same results. */
-TEST(the_same_with_randomized_queues)
+TEST(errno_rounding_and_thread_locals_with_randomized_queues)
 {
         setenv("WEFT_DEBUG", "migrate=1,randomize=12345", 1);
         sched_run(main_migrates, NULL);
@@ -131,7 +131,7 @@ TEST(the_same_with_randomized_queues)
 /* ---- Park instead of yield ------------------------------------------------------------------- */
 
 static int64_t  ring[N_GOROUTINES];
-static uint64_t n_passed;       /* written by whoever holds the token */
+static uint64_t n_passed;       /* written by the goroutine that has the token */
 
 static void pass_on(void *arg)
 {

@@ -1,13 +1,14 @@
-/* tests/flow/sched/test_mixed.c - a thousand goroutines that use everything at once, and the books.
+/* tests/flow/sched/test_mixed.c - a thousand goroutines that use everything at once, and the final
+ * counts.
  *
- * Every worker does one random thing after the other, with its own generator; mixed_shared.c and
- * mixed_own.c have the things. Whatever may wait for somebody who may never come has a deadline. At
- * the end nothing may be missing and nothing may be there twice: values sent and received, permits,
- * what was counted under locks, timers that were due and that fired, goroutines.
+ * Every worker does one random action after the other, with its own generator; the actions are in
+ * mixed_shared.c and mixed_own.c. A wait for a party that may never come has a deadline. At the end
+ * nothing may be missing and nothing may be there twice: values sent and received, permits, what
+ * was counted under locks, timers that were due and that fired, goroutines.
  *
- * WEFT_DEBUG=randomize makes the order of the run queues random, too. A run says its SEED, which
- * repeats every choice; which thread is faster remains the machine's business. TEST_LONG=1, as
- * `make stress` sets it, goes on for a minute with one seed after the other.
+ * WEFT_DEBUG=randomize makes the order of the run queues random, too. A run prints its SEED, which
+ * repeats every choice; which thread is faster depends on the machine. TEST_LONG=1, as `make
+ * stress` sets it, goes on for a minute with one seed after the other.
  *
  * test: procs=1,2,4 timeout=600 sources=mixed.c,mixed_own.c,mixed_shared.c
  * The long form takes minutes.
@@ -21,8 +22,8 @@
 
 enum {
         CONSUMERS = 8,                  /* they receive until the pipes are closed */
-        ROUNDS    = 160,                /* things that each worker does */
-        LOOK_MS   = 5,                  /* between two looks at the invariants */
+        ROUNDS    = 160,                /* actions of each worker */
+        CHECK_MS   = 5,                  /* between two checks of the invariants */
         N_THINGS  = 18,
 };
 
@@ -45,7 +46,7 @@ static w_atomic_u64 n_done[N_THINGS];
 static w_atomic_u32 n_workers_done;
 static uint32_t     n_rounds;
 
-/* ---- Who works ------------------------------------------------------------------------------- */
+/* ---- The workers ----------------------------------------------------------------------------- */
 
 static void work(void *arg)
 {
@@ -100,7 +101,7 @@ static void work_all(void)
                 w_store_rlx(&mix.workers[i].id, (uint64_t)id);
         }
         while (w_load_rlx(&n_workers_done) < mix.n_workers) {
-                CHECK_EQ(weft_sleep(WEFT_MS(LOOK_MS)), 0);
+                CHECK_EQ(weft_sleep(WEFT_MS(CHECK_MS)), 0);
                 CHECK_EQ(weft_check(), 0);
         }
         for (uint32_t i = 0; i < mix.n_workers; i++)
@@ -109,12 +110,12 @@ static void work_all(void)
                 CHECK_EQ(weft_chan_close(mix.pipes[i]), 0);
         for (int i = 0; i < CONSUMERS; i++)
                 sched_join(consumers[i]);
-        /* Nobody can join what a timer starts. */
+        /* A goroutine that a timer starts cannot be joined. */
         while (w_load_rlx(&mix.n_fired) < w_load_rlx(&mix.n_due) || weft_count() > 1)
                 weft_yield();
 }
 
-/* ---- The books ------------------------------------------------------------------------------- */
+/* ---- The counts ------------------------------------------------------------------------------ */
 
 #define CHECK_SAME(a, b) CHECK_EQ(w_load_rlx(&mix.a), w_load_rlx(&mix.b))
 
@@ -169,7 +170,7 @@ static void main_mixed(void *seed)
         check_goroutines();
         clean_up();
         for (int i = 0; i < N_THINGS; i++)
-                CHECK_MSG(w_load_rlx(&n_done[i]) > 0, "nobody did: %s", things[i].name);
+                CHECK_MSG(w_load_rlx(&n_done[i]) > 0, "no worker did: %s", things[i].name);
         CHECK(w_load_rlx(&mix.n_in_time) > 0 && w_load_rlx(&mix.n_late) > 0);
 }
 

@@ -1,4 +1,4 @@
-/* tests/flow/sched/test_parallel.c - goroutines side by side: nobody starves, everyone gets a
+/* tests/flow/sched/test_parallel.c - goroutines in parallel: no goroutine starves, and each gets a
  * thread.
  *
  * test: procs=1,2,4
@@ -24,8 +24,8 @@ struct runner {
         uint32_t      me;
 };
 
-/* No yield: this ends only if all of them run at the same time. The kernel has to be polite on a
- * machine with fewer CPUs. */
+/* No yield: this ends only if all of them run at the same time. On a machine with fewer CPUs the
+ * kernel must be fair. */
 static void run_relay(void *arg)
 {
         struct runner *r = arg;
@@ -70,7 +70,8 @@ GO_TEST(sleeping_threads_are_woken_for_parallel_work)
         }
 }
 
-/* One wakes one, who wakes the next: work that appears all at once reaches every P. */
+/* One goroutine wakes a second, which wakes the next: work that appears all at once reaches every
+ * P. */
 static w_atomic_u32 n_together;
 
 static void meet(void *arg)
@@ -110,7 +111,7 @@ static void yield_until_stopped(void *arg)
         }
 }
 
-/* Everyone who yields comes round again: the slowest is not far behind the fastest. */
+/* Every goroutine that yields runs again: the slowest is not far behind the fastest. */
 GO_TEST(every_yielding_goroutine_makes_progress)
 {
         enum { N = 10 };
@@ -157,8 +158,8 @@ static void volley_first(void *arg)
         sched_join(v->ids[1]);
 }
 
-/* A pair that hands over through `next` for ever must not keep out who stands in the ring (main,
- * which yields) nor who stands in the global queue. */
+/* A pair that hands over through `next` for ever must not starve a goroutine in the ring (main,
+ * which yields) or in the global queue. */
 GO_TEST(pairs_that_hand_over_do_not_starve_others)
 {
         static struct volley pairs[4];
@@ -198,7 +199,7 @@ GO_TEST(goroutines_beyond_a_ring_all_run)
 /* ---- Chains ---------------------------------------------------------------------------------- */
 
 struct link {
-        int64_t next;           /* id of whom to wake */
+        int64_t next;           /* id of the goroutine to wake */
         int    *value;
 };
 
@@ -288,7 +289,7 @@ GO_TEST(a_tree_of_joins_ends)
 
 /* ---- Rest ------------------------------------------------------------------------------------ */
 
-/* Idle means idle: threads that have nothing to do use no CPU. */
+/* Threads that have nothing to do use no CPU. */
 GO_TEST(no_m_spins_at_rest)
 {
         struct timespec begin, end;
@@ -304,6 +305,6 @@ GO_TEST(no_m_spins_at_rest)
 
         CHECK_MSG(used < 100000000, "%lld us of CPU time in 300 ms of rest",
                   (long long)used / 1000);
-        while (w_load_rlx(&w_sched.n_spinning))         /* one that gets no CPU */
+        while (w_load_rlx(&w_sched.n_spinning))         /* a thread that gets no CPU */
                 usleep(1000);
 }

@@ -1,6 +1,6 @@
-/* tests/flow/sched/test_record_reuse.c - timers, channels and goroutines whose records are used
- * again and again: what happens to the old one never hits the new one. For descriptors see
- * test_io_storm.c.
+/* tests/flow/sched/test_record_reuse.c - timers, channels and goroutines with records that are
+ * reused again and again: an old object never affects the new object in its record. For descriptors
+ * see test_io_storm.c.
  *
  * In check some thousand of each; TEST_LONG=1, as `make stress` sets it: 10^6.
  *
@@ -62,7 +62,7 @@ static uint32_t arm_and_stop(struct shot *s, uint64_t *rand)
         return fires;
 }
 
-GO_TEST(a_timer_never_fires_for_the_one_before_it)
+GO_TEST(a_timer_never_fires_for_the_timer_before_it)
 {
         uint64_t rand = test_seed() | 1;
         uint32_t n_expected = 0;
@@ -90,7 +90,7 @@ static void park_once(void *arg)
         w_add_rlx(&n_woken, 1);
 }
 
-/* The one that is parked may have the record, and the stack, of the one that has ended. */
+/* The parked goroutine may have the record, and the stack, of the goroutine that has ended. */
 GO_TEST(an_old_id_never_means_a_new_goroutine)
 {
         for (uint32_t i = 0; i < n_rounds(5000); i++) {
@@ -138,7 +138,7 @@ static void take_or_leave(void *arg)
         weft_chan_unref(l->c);
 }
 
-/* They have left when it is closed, or are told of that; the last one of the three frees it. */
+/* They have left when it is closed, or see the close; the last of the three frees it. */
 static void use_channel(uint32_t tag, uint64_t *rand)
 {
         struct line l = { .c = weft_chan_new(sizeof(tag), tag % 3), .tag = tag,

@@ -1,4 +1,5 @@
-/* tests/flow/sched/test_spawn.c - ways to spawn: copies, child first, from afar; what is refused.
+/* tests/flow/sched/test_spawn.c - kinds of spawns: copies, child first, from foreign threads; what
+ * is refused.
  *
  * test: procs=1,2,4
  *
@@ -103,7 +104,7 @@ static void run_first(void *arg)
         *(uint32_t *)arg = w_add_acqrel(&order, 1);
 }
 
-/* At one P nobody can steal the parent, so the child is through before its parent goes on. */
+/* At one P no thief can steal the parent, so the child has ended before its parent continues. */
 GO_TEST(child_first_runs_the_child_at_once)
 {
         weft_attr attr = { .flags = WEFT_CHILD_FIRST };
@@ -215,14 +216,14 @@ TEST(without_a_runtime_calls_say_so)
         }
 }
 
-/* ---- A thread that is not weft's ------------------------------------------------------------- */
+/* ---- A foreign thread ------------------------------------------------------------------------ */
 
 static void *foreign(void *arg)
 {
         int64_t *main_id = arg;
 
         CHECK_EQ(weft_id(), 0);
-        CHECK_EQ(weft_join(*main_id + 1000000), -ESRCH);        /* an alive one it would wait for */
+        CHECK_EQ(weft_join(*main_id + 1000000), -ESRCH);        /* it would wait for a live one */
         CHECK_EQ(weft_park(), -EPERM);
         CHECK_EQ(weft_checkpoint(), 0);
         weft_yield();

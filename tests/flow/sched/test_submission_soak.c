@@ -1,10 +1,10 @@
-/* tests/flow/sched/test_submission_soak.c - submissions at ever changing rates, and somebody who
- * looks whether work is left lying while a P idles.
+/* tests/flow/sched/test_submission_soak.c - submissions at changing rates, and a watchdog that
+ * checks whether work waits while a P is idle.
  *
- * The watchdog is a thread of the program's own. What it demands is PROTOCOL idle (sched/idle.c):
- * at no time runnable work, an idle P, and nobody looking or on the way, for longer than a moment.
- * A P for which a thread has been woken is not idle any more, however long the kernel takes to run
- * that thread; so a slow machine is no false alarm.
+ * The watchdog is a foreign thread. It checks PROTOCOL idle (sched/idle.c): there is never, for
+ * longer than a moment, runnable work, an idle P and no spinner or starting thread. A P for which a
+ * thread has been woken is not idle any more, however long the kernel takes to run that thread; so
+ * a slow machine is no false alarm.
  *
  * In check some hundred thousand submissions; TEST_LONG=1, as `make stress` sets it: 10^9.
  *
@@ -20,8 +20,8 @@
 #include "sched/sched.h"
 
 enum {
-        LOOK_EVERY_NS  = 500000,
-        LOOKS_MAX      = 40,            /* 20 ms, and as many chances to be gone */
+        CHECK_EVERY_NS  = 500000,
+        CHECKS_MAX      = 40,            /* 20 ms, and as many chances to be gone */
         QUIET_NS       = 2000000,
         LONG_NS        = 30000000,
         SUBMITTERS_MAX = 8,
@@ -30,7 +30,7 @@ enum {
 static uint64_t     bursts_between;     /* long pauses: they would take most of a long run */
 static w_atomic_u64 n_submitted, n_ran, target;
 static w_atomic_u32 stop_watching;
-static w_atomic_u32 n_worst;            /* most looks in a row that saw work left lying */
+static w_atomic_u32 n_worst;            /* most checks in a row that saw work wait */
 
 /* ---- The watchdog ---------------------------------------------------------------------------- */
 
@@ -55,9 +55,9 @@ static void watch(void *arg)
                 in_a_row = work_is_left_lying() ? in_a_row + 1 : 0;
                 if (in_a_row > w_load_rlx(&n_worst))
                         w_store_rlx(&n_worst, in_a_row);
-                CHECK_MSG(in_a_row < LOOKS_MAX, "work and an idle P, and nobody looks, for %u ms",
-                          LOOKS_MAX * LOOK_EVERY_NS / 1000000);
-                w_os_sleep_until(w_os_now() + LOOK_EVERY_NS);
+                CHECK_MSG(in_a_row < CHECKS_MAX, "work and an idle P, and no M spins, for %u ms",
+                          CHECKS_MAX * CHECK_EVERY_NS / 1000000);
+                w_os_sleep_until(w_os_now() + CHECK_EVERY_NS);
         }
 }
 
@@ -91,8 +91,8 @@ static void burst(uint64_t *rand)
         w_add_rlx(&n_submitted, n);
 }
 
-/* The other Ps run out of work; then comes some, and nobody here has the time for it, for longer
- * than it may be left lying. */
+/* The other Ps run out of work; then some comes, and no goroutine here has time for it, for longer
+ * than it may wait. */
 static void leave_it_to_others(uint64_t *rand)
 {
         compute(QUIET_NS);
@@ -181,6 +181,6 @@ TEST(no_work_is_left_lying_in_a_billion_submissions)
         if (test_is_slow())
                 test_skip("too large for this build");
         submit_and_watch(1000000000, 8192);
-        printf("10^9 submissions; work was seen lying in at most %u looks in a row\n",
+        printf("10^9 submissions; work was seen to wait in at most %u checks in a row\n",
                w_load_rlx(&n_worst));
 }

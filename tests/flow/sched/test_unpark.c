@@ -1,4 +1,4 @@
-/* tests/flow/sched/test_unpark.c - park and unpark: one token, whoever comes first, from any
+/* tests/flow/sched/test_unpark.c - park and unpark: one token, before or after the park, from any
  * thread.
  *
  * test: procs=1,2,4
@@ -32,7 +32,7 @@ GO_TEST(two_tokens_are_one)
                 CHECK_EQ(weft_unpark(weft_id()), 0);
         CHECK_EQ(weft_park(), 0);
         sched_await_parked(id);
-        /* A second token for main would let this return before the other one is woken. */
+        /* A second token for main would let this return before the other is woken. */
         CHECK_EQ(w_load_acq(&n_woken), 0);
         CHECK_EQ(weft_unpark(id), 0);
         sched_join(id);
@@ -94,7 +94,7 @@ GO_TEST(a_token_before_the_first_run_counts)
 
 struct pair {
         int64_t  ids[2];
-        uint64_t value;         /* whoever was woken may write it */
+        uint64_t value;         /* the woken goroutine may write it */
         uint64_t n;
 };
 
@@ -140,8 +140,8 @@ static void main_ping_pong(void *arg)
                 sched_join(ids[i]);
 }
 
-/* A partner that has been told to go on is alive: unpark succeeds, except that the last token of
- * all may come after its end; `n` is even, so the last one goes to the first player, who joins. */
+/* A partner that must continue is alive: unpark succeeds, except that the last token of all may
+ * come after its end. `n` is even, so the last token goes to the first player, which joins. */
 TEST(ping_pong_hands_over_what_was_written)
 {
         static struct pair pairs[8];
@@ -202,7 +202,7 @@ GO_TEST(tokens_from_plain_threads_are_not_lost)
                 CHECK(pthread_join(givers[i].thread, NULL) == 0);
 }
 
-/* One sleeping process, woken again and again: every thread and P goes idle in between. */
+/* A process that sleeps is woken again and again: every thread and P goes idle in between. */
 static void *wake_after_a_pause(void *arg)
 {
         (void)arg;
@@ -254,8 +254,8 @@ static void live_shortly(void *arg)
         w_store_rel(&victim, (uint64_t)weft_id());
 }
 
-/* Records are used again at once: a token must never reach the next owner of a record, or it would
- * come through the park below without its own. */
+/* Records are used again at once: a token must never reach the next owner of a record, or the park
+ * below would return without its own token. */
 GO_TEST(unpark_races_with_exit)
 {
         int64_t disturber = sched_go(disturb, NULL);

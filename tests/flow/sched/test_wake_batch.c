@@ -1,4 +1,4 @@
-/* tests/flow/sched/test_wake_batch.c - many goroutines are woken by one act: each once, in order,
+/* tests/flow/sched/test_wake_batch.c - many goroutines are woken by one event: each once, in order,
  * in parallel.
  *
  * test: procs=1,2,4
@@ -38,8 +38,8 @@ static void meet_behind_gate(void *n)
                 w_os_yield();
 }
 
-/* Who closes does not give its P up, and none of the others does either before all have come: each
- * needs a P and a thread of its own. */
+/* The closer does not give up its P, and the others give up none before all have come: each needs a
+ * P and a thread of its own. */
 static void main_parallel(void *arg)
 {
         uint32_t n = (uint32_t)sched_procs() - 1;
@@ -74,13 +74,13 @@ TEST(each_gets_an_idle_p_of_its_own)
 
 static weft_mutex mutex;
 static weft_cond  cond;
-static uint32_t   n_in_line, n_passed;
+static uint32_t   n_queued, n_passed;
 
 static void wait_in_queue(void *arg)
 {
         (void)arg;
         weft_mutex_lock(&mutex);
-        uint32_t mine = n_in_line++;
+        uint32_t mine = n_queued++;
 
         CHECK_EQ(weft_cond_wait(&cond, &mutex), 0);
         CHECK_EQ(n_passed, mine);
@@ -233,27 +233,27 @@ static void main_scope(void *arg)
         CHECK_EQ(w_load_acq(&n_woken), N_MANY);
 }
 
-static int64_t alarm_time;
+static int64_t due_at;
 
 static void until_the_time(void *arg)
 {
         (void)arg;
-        CHECK_EQ(weft_sleep(alarm_time - w_os_now()), 0);
-        CHECK(w_os_now() >= alarm_time);
+        CHECK_EQ(weft_sleep(due_at - w_os_now()), 0);
+        CHECK(w_os_now() >= due_at);
         w_add_acqrel(&n_woken, 1);
 }
 
-/* One computes past the time for which the others sleep, so that all are due at once. */
+/* One goroutine computes longer than the others sleep, so that all are due at once. */
 static void main_sleepers(void *arg)
 {
         struct crowd *c = arg;
 
-        alarm_time = w_os_now() + WEFT_MS(30);
+        due_at = w_os_now() + WEFT_MS(30);
         w_store_rel(&n_woken, 0);
         for (uint32_t i = 0; i < N_MANY; i++)
                 c->ids[i] = sched_go(until_the_time, c);
         weft_yield();
-        while (w_os_now() < alarm_time)
+        while (w_os_now() < due_at)
                 w_cpu_pause();
         dismiss_crowd(c);
 }

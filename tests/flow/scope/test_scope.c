@@ -63,7 +63,7 @@ static void *cancel_from_thread(void *scope)
         return NULL;
 }
 
-GO_TEST(cancel_from_a_thread_that_is_not_wefts)
+GO_TEST(cancel_from_a_foreign_thread)
 {
         weft_scope s;
         pthread_t  thread;
@@ -131,7 +131,7 @@ GO_TEST(an_enormous_timeout_does_not_wrap)
         CHECK_EQ(weft_scope_status(&s), 0);
 }
 
-GO_TEST(a_deadline_that_passes_while_busy_strikes_at_the_next_call)
+GO_TEST(a_deadline_that_passes_while_busy_ends_the_next_call)
 {
         weft_scope s;
 
@@ -141,7 +141,7 @@ GO_TEST(a_deadline_that_passes_while_busy_strikes_at_the_next_call)
         CHECK_EQ(weft_park(), -ETIMEDOUT);      /* though there is a token */
         CHECK_EQ(weft_cancelled(), -ETIMEDOUT);
         scope_close(&s, 0);
-        CHECK_EQ(weft_park(), 0);               /* the token was kept */
+        CHECK_EQ(weft_park(), 0);               /* the token stayed */
 }
 
 GO_TEST(a_cancellation_before_the_deadline_counts_for_good)
@@ -197,7 +197,7 @@ static int fail_when_cancelled(void *arg)
         return (int)(intptr_t)arg;
 }
 
-GO_TEST(the_first_error_is_the_one_that_close_returns)
+GO_TEST(close_returns_the_first_error)
 {
         weft_scope s;
 

@@ -52,7 +52,7 @@ GO_TEST(every_wait_ends_at_the_deadline)
         calls_take_down();
 }
 
-GO_TEST(a_call_that_could_go_on_is_refused_too)
+GO_TEST(a_call_that_could_proceed_is_refused_too)
 {
         weft_scope s;
 
@@ -108,7 +108,7 @@ static struct {
         w_atomic_u32 sent, received;    /* sums of what calls said was transferred */
 } post;
 
-static int send_until_struck(void *arg)
+static int send_until_done(void *arg)
 {
         uint32_t value = 1 + (uint32_t)(uintptr_t)arg;
 
@@ -117,7 +117,7 @@ static int send_until_struck(void *arg)
         return 0;
 }
 
-static int recv_until_struck(void *arg)
+static int recv_until_done(void *arg)
 {
         uint32_t value;
 
@@ -139,8 +139,8 @@ GO_TEST(a_value_is_delivered_or_cancelled)
                 post.c = calls_chan_with(i % 3, 0);
                 scope_open(&s, i % 2 ? WEFT_FOREVER : WEFT_US(10 + i));
                 for (uintptr_t k = 0; k < N_PAIRS; k++) {
-                        (void)!weft_scope_go(&s, send_until_struck, (void *)k);
-                        (void)!weft_scope_go(&s, recv_until_struck, NULL);
+                        (void)!weft_scope_go(&s, send_until_done, (void *)k);
+                        (void)!weft_scope_go(&s, recv_until_done, NULL);
                 }
                 for (uint32_t k = 0; k < i % 5; k++)
                         weft_yield();

@@ -11,7 +11,7 @@
 
 /* ---- Of one goroutine ------------------------------------------------------------------------ */
 
-GO_TEST(an_outer_scope_strikes_the_inner_one)
+GO_TEST(cancelling_an_outer_scope_cancels_the_inner_scope)
 {
         weft_scope outer, inner;
 
@@ -197,7 +197,7 @@ static int fail_at_once(void *arg)
         return 4;
 }
 
-GO_TEST(a_childs_error_strikes_scopes_below)
+GO_TEST(a_childs_error_cancels_the_scopes_below)
 {
         weft_scope s;
 
@@ -270,7 +270,7 @@ static int sleep_shielded(void *result)
         return 0;
 }
 
-GO_TEST(a_strike_leaves_a_shielded_sleeper_asleep)
+GO_TEST(a_cancellation_leaves_a_shielded_sleeper_asleep)
 {
         weft_scope s;
         int        result = 1;

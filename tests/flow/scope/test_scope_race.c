@@ -60,7 +60,7 @@ static void race_once(uint32_t round, uint32_t *n_taken)
                 CHECK(!scope_take_token());     /* there was only one */
 }
 
-GO_TEST(a_token_is_taken_or_kept)
+GO_TEST(a_token_is_taken_or_stays)
 {
         uint32_t n = sched_scale(2000), n_taken = 0;
 
@@ -96,7 +96,7 @@ static int fail(void *arg)
 }
 
 /* A deadline of about the duration of the rest, two cancellers and an error. */
-static void strike_three_ways(uint32_t round)
+static void cancel_in_three_ways(uint32_t round)
 {
         weft_scope s;
         int        rc = weft_scope_open(&s, 1000 + (int64_t)(round % 40) * 1000);
@@ -119,7 +119,7 @@ GO_TEST(deadline_cancel_and_error_together)
         uint32_t n = sched_scale(1000);
 
         for (uint32_t i = 0; i < n; i++)
-                strike_three_ways(i);
+                cancel_in_three_ways(i);
         CHECK_EQ(weft_count(), 1);
 }
 

@@ -7,7 +7,7 @@
  * test: procs=1,2,4 valgrind=no
  * Valgrind reports the threads of a child that ends as leaks, and fails by its exit status. It also
  * takes a change from a goroutine's stack to a near signal stack and back for a large frame that
- * is gone, with everything between the two; told of both stacks it loses count of them.
+ * is gone, with everything between the two; with both stacks registered it loses count.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,15 +21,15 @@
 
 enum { N_WORKERS = 3 };
 
-static w_atomic_u32 n_strikes, calm;
+static w_atomic_u32 n_signals, calm;
 
-static void strike(int sig)
+static void on_signal(int sig)
 {
         (void)sig;
-        w_add_rlx(&n_strikes, 1);
+        w_add_rlx(&n_signals, 1);
 }
 
-static void strike_all(void)
+static void signal_all(void)
 {
         DIR *dir = opendir("/proc/self/task");
 
@@ -47,13 +47,13 @@ static void *storm(void *arg)
 {
         (void)arg;
         while (!w_load_acq(&calm)) {
-                strike_all();
+                signal_all();
                 test_sleep_us(1000);
         }
         return NULL;
 }
 
-/* ---- What goes on meanwhile ------------------------------------------------------------------ */
+/* ---- What runs meanwhile --------------------------------------------------------------------- */
 
 static struct {
         weft_chan   *chan;
@@ -236,10 +236,10 @@ static void main_storm(void *arg)
 /* At start and end of a run as well. */
 TEST(nothing_is_lost_in_a_storm_of_signals)
 {
-        struct sigaction action = { .sa_handler = strike, .sa_flags = SA_ONSTACK };
+        struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
 
         CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
         world.rounds = sched_scale(200) > 10 ? sched_scale(200) : 10;
         sched_run(main_storm, NULL);
-        CHECK_MSG(w_load_rlx(&n_strikes) > 10, "%u strikes", w_load_rlx(&n_strikes));
+        CHECK_MSG(w_load_rlx(&n_signals) > 10, "%u signals", w_load_rlx(&n_signals));
 }

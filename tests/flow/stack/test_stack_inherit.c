@@ -1,5 +1,5 @@
-/* tests/flow/stack/test_stack_inherit.c - a goroutine that goes on with the stack of one that has
- * ended finds nothing of it: no errno, no rounding mode, no local values, no name.
+/* tests/flow/stack/test_stack_inherit.c - a goroutine that continues with the stack of an ended
+ * goroutine finds nothing of it: no errno, no rounding mode, no local values, no name.
  *
  * At one P the goroutines of these tests follow each other on one stack; at more Ps mostly.
  *
@@ -25,7 +25,7 @@ static void count_destroyed(void *value)
         w_add_rlx(&n_destroyed, 1);
 }
 
-/* Looks at what it was given, then leaves all that it can leave behind. */
+/* Checks what it inherited, then leaves all that it can leave to the next goroutine. */
 static void tenant(void *arg)
 {
         volatile char here = 0;
@@ -60,7 +60,7 @@ static void follow_each_other(void *arg)
         weft_key_free(key);
 }
 
-TEST(nothing_is_left_of_the_one_before)
+TEST(nothing_is_left_of_the_goroutine_before)
 {
         sched_run(follow_each_other, NULL);
 #if !defined(W_TSAN) && !defined(W_ASAN)
@@ -69,7 +69,7 @@ TEST(nothing_is_left_of_the_one_before)
 #endif
 }
 
-/* ---- One whose argument was copied leaves less room: nobody follows it ----------------------- */
+/* ---- A copied argument leaves less room: no goroutine follows on that stack ------------------ */
 
 static void with_copy(void *arg)
 {

@@ -1,8 +1,8 @@
 /* tests/flow/stack/test_stack_overflow.c - a fiber runs out of its stack, in a child process.
  *
- * The child binds three neighbouring stacks, paints the outer two and overflows the one between.
- * It must die by SIGABRT with the whole report; the dump between report and abort looks whether the
- * paint is whole.
+ * The child binds three neighbouring stacks, paints the outer two and overflows the stack between.
+ * It must die by SIGABRT with the whole report; the dump between report and abort checks whether
+ * the paint is whole.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -112,7 +112,7 @@ static void by_guard_of_free_slot(void)
         *(volatile char *)(stack->low - 1) = 1;
 }
 
-/* Inside the stack, but not its guard: somebody else's arrangement. */
+/* Inside the stack, but not its guard: other code arranged it. */
 static void by_forbidden_page_of_a_stack(void)
 {
         char *page = stacks[ABOVE]->low + w_os_page_size();
@@ -169,7 +169,7 @@ static void describe(void *owner, struct stack_owner *out)
         struct stack_owner *who = owner;
 
         if (!who)
-                return;         /* a wrong claim must show as one, not as another fault */
+                return;         /* a wrong claim must show as a wrong claim, not as another fault */
         out->id = who->id;
         out->name = who->name;
         out->entry = who->entry;
@@ -243,7 +243,7 @@ static struct scene usual(void (*overflow)(void))
 
 /* ---- What the parent expects ----------------------------------------------------------------- */
 
-/* All that stderr begins with: headline, entry line, the dump's verdict. */
+/* The start of stderr: headline, entry line, the result of the dump. */
 static void expect_report(const char *headline)
 {
         char err[4096], head[512], entry[64];
@@ -399,11 +399,11 @@ static void open_page(int sig)
 /* A program that lives with its faults: each goes through the finder to the earlier handler. */
 static void *fault_again_and_again(void *arg)
 {
-        struct thread self = { .id = 1 };       /* only threads of weft pause in race windows */
+        struct thread self = { .id = 1 };       /* only threads of weft pause in windows */
 
         (void)arg;
         w_self_set(&self);
-        w_san_quiet_begin();                    /* valgrind would name each of them an error */
+        w_san_quiet_begin();                    /* valgrind would report each of them */
         while (!w_load_rlx(&ending)) {                          /* hint */
                 mprotect(foreign_page, w_os_page_size(), PROT_NONE);
                 *(volatile char *)foreign_page = 1;

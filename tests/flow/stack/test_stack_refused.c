@@ -14,7 +14,7 @@
 static struct stack_pool  pool;
 static struct stack_cache cache;
 
-/* A whole life of a pool. False: something was refused and said so. */
+/* The whole life of a pool. False: a call was refused, and the error was returned. */
 static bool live(void)
 {
         enum { N = 40 };

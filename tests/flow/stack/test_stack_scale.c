@@ -135,7 +135,8 @@ TEST(two_hundred_thousand_are_bound_and_guarded)
         free(stacks);
 }
 
-/* Pages of the stacks themselves that are in memory; what a tool keeps beside them is its own. */
+/* Pages of the stacks themselves that are in memory; memory of a tool beside them does not
+ * count. */
 static long resident_stack_kib(uint64_t n)
 {
         size_t page = w_os_page_size();
@@ -179,7 +180,7 @@ TEST(memory_of_a_spike_comes_back_when_idle)
         int64_t now = w_os_now();
         for (int second = 1; second <= 4; second++)
                 w_stack_trim(&pool, now + second * INT64_C(1100000000));
-        /* Left are the slots that always stay warm and those in the cache. */
+        /* The slots that always stay warm remain, and the slots in the cache. */
         CHECK(resident_stack_kib(n) <= 100 * PAGES_EACH * (long)(page >> 10));
         CHECK_EQ(w_stack_stats(&pool, W_STACK_DEFAULT).n_warm, 64);
         printf("resident: %ld KiB before, %ld after a spike of %ld\n", before, test_resident_kib(),

@@ -27,7 +27,7 @@ struct worker {
 
 static struct worker workers[N_THREADS];
 
-/* Whoever holds a bound stack is alone on it: its own address is written to both ends. */
+/* A thread that holds a bound stack is alone on it: its own address is written to both ends. */
 static void take_one(struct worker *w)
 {
         struct stack_cache *cache = w->has_cache ? &w->cache : NULL;
@@ -50,7 +50,8 @@ static void return_one(struct worker *w, struct stack *stack)
         w_stack_unreserve(&pool, cache, W_STACK_DEFAULT);
 }
 
-/* Hands one of ours to whoever comes by, and ends what lay there: goroutines end elsewhere. */
+/* Hands a stack to the next thread, and returns the stack that lay there: goroutines end on other
+ * threads. */
 static void exchange_one(struct worker *w)
 {
         w_atomic_ptr *box = &mailbox[w_rand_below(&w->rand, MAILBOX)];
@@ -60,7 +61,7 @@ static void exchange_one(struct worker *w)
                 return_one(w, got);
 }
 
-static void look_around(struct worker *w)
+static void check_caches(struct worker *w)
 {
         bool in_guard;
         struct stack *mine = w->n ? w->held[w_rand_below(&w->rand, w->n)] : NULL;
@@ -79,7 +80,7 @@ static void one_round(struct worker *w)
         if (choice < 2)
                 w_stack_trim(&pool, w_os_now());
         else if (choice < 12)
-                look_around(w);
+                check_caches(w);
         else if (choice < 60 && w->n < HELD)
                 take_one(w);
         else if (choice < 75 && w->n > 0)
@@ -106,7 +107,7 @@ static void start_worker(int i)
         struct worker *w = &workers[i];
 
         w->rand = test_seed() + (uint64_t)i;
-        w->has_cache = i != 0;          /* one of them lives without */
+        w->has_cache = i != 0;          /* one of them has no cache */
         if (w->has_cache)
                 CHECK_EQ(w_stack_cache_init(&w->cache, &pool, W_STACK_DEFAULT), 0);
         CHECK_EQ(w_os_thread_start(&w->thread, "stacks", 0, work, w), 0);
@@ -122,7 +123,7 @@ static void empty_mailbox(void)
         }
 }
 
-/* Slabs of a few slots: growing goes on all the time, and no slot is to spare. */
+/* Slabs of a few slots: growing goes on all the time, and no slot is left over. */
 TEST(caches_and_centre_shared_by_threads)
 {
         struct stack_config config = { .slab_size = 8 * W_STACK_DEFAULT, .keep = 1,

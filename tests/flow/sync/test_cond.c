@@ -64,11 +64,11 @@ static void start_waiters(int64_t ids[N])
                 ids[i] = go_waiting(i);
 }
 
-GO_TEST(each_signal_wakes_the_one_that_waits_longest)
+GO_TEST(each_signal_wakes_the_longest_waiter)
 {
         int64_t ids[N];
 
-        weft_cond_signal(&cond);        /* no waiter: the signal is not kept */
+        weft_cond_signal(&cond);        /* no waiter: the signal is lost */
         weft_cond_broadcast(&cond);
         start_waiters(ids);
         for (uint32_t i = 0; i < N; i++) {
@@ -177,7 +177,7 @@ GO_TEST(a_scope_ends_the_wait_and_the_mutex_is_held)
                 sched_join(ids[i]);
 }
 
-/* A signal for a waiter that is being cancelled, with another waiter behind it in the queue. */
+/* A signal for a waiter that is being cancelled, with another waiter after it in the queue. */
 static w_atomic_u32 n_signalled, n_left;
 
 static int race_cancel(void *scope)
@@ -205,7 +205,7 @@ static void racer(void *arg)
         w_sub_rlx(&n_left, 1);
 }
 
-/* The signal goes to the racer or to the waiter behind it, which waits for ever if it is lost. */
+/* The signal goes to the racer or to the waiter after it, which waits for ever if it is lost. */
 static void race_once(void)
 {
         n_woken = 0;

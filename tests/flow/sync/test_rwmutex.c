@@ -109,7 +109,7 @@ TEST(it_works_without_a_runtime)
                 CHECK_EQ(((char *)&zero)[i], 0);
 }
 
-/* ---- Who is let in --------------------------------------------------------------------------- */
+/* ---- Which waiter is let in ------------------------------------------------------------------ */
 
 static char   events[16];
 static size_t n_events;

@@ -154,7 +154,7 @@ TEST(a_semaphore_goes_when_acquire_returns)
         meet(acquire, release);
 }
 
-/* ---- Mutex and rwmutex: whoever is last ------------------------------------------------------ */
+/* ---- Mutex and rwmutex: the last user -------------------------------------------------------- */
 
 static bool lock_and_leave(struct object *o)
 {

@@ -106,7 +106,7 @@ static bool sleep_in_slots(int64_t lead)
         return in_time;
 }
 
-/* A sleeper that the kernel delayed between two reads of the clock may come one place later. */
+/* A sleeper that the kernel delayed between two reads of the clock may come one position later. */
 static int n_inversions(void)
 {
         int n = 0;
@@ -313,7 +313,7 @@ GO_TEST(a_cancellation_ends_a_sleep)
         sched_join(id);
 }
 
-/* ---- Threads that weft does not know --------------------------------------------------------- */
+/* ---- Foreign threads ------------------------------------------------------------------------- */
 
 static void *foreign_sleep(void *arg)
 {
@@ -386,7 +386,7 @@ GO_TEST(without_memory_a_sleep_is_not_early_either)
 }
 
 /* No thread beyond the first two: the timekeeper must work. */
-GO_TEST(without_threads_to_be_had_sleepers_wake)
+GO_TEST(without_available_threads_sleepers_wake)
 {
         w_inject_from(W_CALL_THREAD, 1, EAGAIN);
         w_store_rlx(&n_done, 0);
@@ -404,7 +404,7 @@ TEST(without_memory_a_sleep_is_not_early_either)
         test_skip("release builds have no fault injection");
 }
 
-TEST(without_threads_to_be_had_sleepers_wake)
+TEST(without_available_threads_sleepers_wake)
 {
         test_skip("release builds have no fault injection");
 }

@@ -1,4 +1,4 @@
-/* tests/flow/time/test_tick.c - ticks: at regular times, missed ones skipped, silent once closed.
+/* tests/flow/time/test_tick.c - ticks: at regular times, missed ticks skipped, silent once closed.
  *
  * test: procs=1,2,4
  *

@@ -1,4 +1,5 @@
-/* tests/lib/extra/fake_names.c - a resolver for tests, which stands before that of the C library.
+/* tests/lib/extra/fake_names.c - a resolver for tests, which is called before the C library's
+ * resolver.
  *
  * SPDX-License-Identifier: MIT
  */

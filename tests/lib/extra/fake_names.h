@@ -1,6 +1,7 @@
-/* tests/lib/extra/fake_names.h - a resolver for tests, which stands before that of the C library.
+/* tests/lib/extra/fake_names.h - a resolver for tests, which is called before the C library's
+ * resolver.
  *
- * It knows names that end in ".fake". All others go to the library. A test that uses it names
+ * It knows names that end in ".fake". All other names go to the library. A test that uses it names
  * lib/extra/fake_names.c as a source: in the archive it would also serve tests that do not want it.
  *
  * SPDX-License-Identifier: MIT
@@ -15,7 +16,7 @@
 
 enum { FAKE_MAX = 8, FAKE_MARK = 0x5eed, FAKE_ASKED_MAX = 512 };
 
-/* "slow.fake" is not answered before; "gate.fake" not before that. */
+/* "slow.fake" is not answered before the first; "gate.fake" not before the second. */
 extern w_atomic_u32 fake_slow_end, fake_gate_open;
 
 /* The services that were asked for, as numbers, in the order of fake_n_calls. */
@@ -29,7 +30,7 @@ struct fake_entry {
 
 void fake_names(uint32_t n, uint32_t a, uint32_t b, uint32_t c);
 
-/* Until those that ask have come back. */
+/* Until the callers have come back. */
 void fake_await_none(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* tests/lib/extra/sim_test.h - tests of the simulated machine: one run, and its verdict.
+/* tests/lib/extra/sim_test.h - tests of the simulated machine: one run, and its result.
  *
  * SPDX-License-Identifier: MIT
  */

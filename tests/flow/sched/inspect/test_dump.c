@@ -21,9 +21,9 @@ static char         text[TEXT_BYTES];
 static size_t       n_text;
 static w_atomic_u32 n_ticks, stop_ticks, n_dumped;
 
-/* ---- Those that are there -------------------------------------------------------------------- */
+/* ---- The goroutines of the dump -------------------------------------------------------------- */
 
-/* No two have the same stack: each was created by another one. */
+/* No two have the same stack: each was created by another goroutine. */
 static void go_and_wait(void *arg)
 {
         uint32_t left = (uint32_t)(uintptr_t)arg;
@@ -185,7 +185,7 @@ static void main_sigquit(void *arg)
                 CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
 }
 
-TEST(nor_does_one_for_sigquit)
+TEST(a_dump_for_sigquit_without_a_reader_delays_no_goroutine)
 {
         int err = dup(2);
 
@@ -224,13 +224,13 @@ static void main_leaves_goroutine(void *arg)
         await_text();
 }
 
-/* Its thread is left behind, and goes on until it is held. */
+/* Its thread is abandoned, and runs on until it is stopped. */
 TEST(a_run_ends_while_a_goroutine_writes_what_it_was)
 {
         weft_config cfg = { .shutdown_ms = 20 };
 
         if (test_under_valgrind())
-                test_skip("a thread that is left behind is a leak to valgrind");
+                test_skip("valgrind reports an abandoned thread as a leak");
         CHECK_EQ(pipe(ends), 0);
         CHECK_EQ(sched_run_left(&cfg, main_leaves_goroutine, NULL), 1);
         CHECK(read_some(test_read) && n_headers() > 0);
@@ -306,11 +306,11 @@ static void main_alike(void *arg)
         sched_join(sched_go(go_alike, NULL));
         dump_into_text();
         CHECK_EQ(n_headers(), 1 + 2 * (N_ALIKE + N_OTHERS));
-        n = n_times("created in goroutine");            /* the others' parent is another one */
+        n = n_times("created in goroutine");            /* the others have another parent */
         CHECK_MSG(n >= 5 && n <= 1 + 4 * WAYS_TO_LEAVE, "%u stacks", n);
 }
 
-TEST(equal_stacks_are_shown_once_below_all_that_have_them) { sched_run(main_alike, NULL); }
+TEST(equal_stacks_are_shown_once_below_all_their_goroutines) { sched_run(main_alike, NULL); }
 
 /* ---- Since when ------------------------------------------------------------------------------ */
 
@@ -420,7 +420,7 @@ TEST(without_memory_a_dump_says_that_it_is_cut)
 
 #endif
 
-/* ---- The last one ---------------------------------------------------------------------------- */
+/* ---- The dump of a fatal error --------------------------------------------------------------- */
 
 static weft_mutex mutex;
 
@@ -456,7 +456,7 @@ static void run_at_fault(void *arg)
         (void)!weft_run(main_at_fault, arg);
 }
 
-/* What the program says at last of goroutine 1. */
+/* The last part of the output about goroutine 1. */
 static void check_fatal_shows(bool blocking, const char *what)
 {
         const char *header = blocking ? "\ngoroutine 1 [blocking region]:\n\t0x"
@@ -475,7 +475,7 @@ TEST(a_fatal_report_shows_the_goroutine_at_fault)
         check_fatal_shows(false, "unlock_too_often");
 }
 
-TEST(in_a_blocking_call_it_shows_the_caller)
+TEST(a_fatal_report_in_a_blocking_call_shows_the_caller)
 {
         check_fatal_shows(true, "call_blocking");
 }

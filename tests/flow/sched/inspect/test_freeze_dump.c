@@ -2,9 +2,8 @@
  * in the kernel.
  *
  * test: procs=1,2,4 timeout=600 valgrind=no exports=yes
- * The long form takes minutes.
- * The test looks at its threads, and valgrind runs these in its own way.
- * The program exports its functions, so that a report can name them.
+ * The long form takes minutes. The test inspects its threads, and valgrind runs these in its own
+ * way. The program exports its functions, so that a report can name them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,7 +21,7 @@ enum { N_WAIT = 5, TEXT_BYTES = 256 * 1024 };
 /* Names that the dynamic linker knows. */
 #define NAMED __attribute__((visibility("default"))) W_NOIPA
 
-/* A sanitizer's functions stand between, or their callers have large frames, either full of
+/* A sanitizer's functions are between, or their callers have large frames, either full of
  * leftovers. A thread in the kernel is seen without its frame pointer, and the first frame found on
  * its stack may be a leftover that skips the caller. */
 #if defined(W_TSAN) || defined(W_ASAN)
@@ -36,7 +35,7 @@ static int          ends[2], sockets[2], is_over_ends[2];
 static w_atomic_u32 tids[N_WAIT];
 static char         text[TEXT_BYTES];
 
-/* ---- Those that are there -------------------------------------------------------------------- */
+/* ---- The goroutines of the dump -------------------------------------------------------------- */
 
 void spin_in_the_open(w_atomic_u32 *until);
 void wait_in_read(int fd);
@@ -60,12 +59,12 @@ static void be_there(void)
 
 static bool all_wait(void)
 {
-        struct w_os_thread_state sight;
+        struct w_os_thread_state state;
 
         for (int i = 0; i < N_WAIT; i++) {
                 int tid = (int)w_load_acq(&tids[i]);
 
-                if (!tid || w_os_thread_state(tid, &sight) < 0 || sight.computes)
+                if (!tid || w_os_thread_state(tid, &state) < 0 || state.computes)
                         return false;
         }
         return true;
@@ -162,7 +161,7 @@ static void dump_into_text(void)
         fclose(file);
 }
 
-/* The part about the goroutine of that name says so. */
+/* The part about the goroutine of that name has this text. */
 static bool shows(const char *name, const char *what)
 {
         char        header[64];
@@ -244,7 +243,7 @@ static void set_up(void)
 
 TEST(a_dump_shows_where_each_runs_and_cuts_no_call_short)
 {
-        bool with_signal = FREEZE_STANDS_AT_ALL;
+        bool with_signal = FREEZE_WORKS;
 
         set_up();
         sched_run(main_dump, &with_signal);
@@ -282,7 +281,7 @@ static void main_deaf(void *arg)
         CHECK(!sigismember(&set, SIGUSR1));
 }
 
-/* What is blocked is not sent: it would come, and kill, when the run is over. */
+/* A blocked signal is not sent: it would arrive, and kill, when the run is over. */
 TEST(a_thread_that_blocks_the_signal_is_left_alone)
 {
         sigset_t    set;

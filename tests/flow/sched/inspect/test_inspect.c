@@ -1,5 +1,4 @@
-/* tests/flow/sched/inspect/test_inspect.c - looking inside a run: weft_check, weft_stats,
- * weft_dump.
+/* tests/flow/sched/inspect/test_inspect.c - inspecting a run: weft_check, weft_stats, weft_dump.
  *
  * test: procs=1,2,4
  *
@@ -113,7 +112,7 @@ GO_TEST(stats_count_waits_by_reason)
         CHECK_EQ(st.parks, st.parks_chan_recv + st.parks_sleep + st.parks_join);
 }
 
-/* One in W_READY_EVERY is timed at each P, and all that come from afar. */
+/* One in W_READY_EVERY is timed at each P, and each wakeup by a foreign thread. */
 GO_TEST(stats_time_some_from_ready_to_running)
 {
         enum { N = 20 * W_READY_EVERY };
@@ -241,9 +240,9 @@ TEST(fatal_report_ends_with_the_goroutines)
 /* ---- WEFT_DEBUG ------------------------------------------------------------------------------ */
 
 static const char *awaited;
-static int         heard[2];           /* what the child says, before it goes to its parent */
+static int         heard[2];           /* the child's output, before it goes to its parent */
 
-/* Until it has been said, however long the monitor has to wait for a CPU. */
+/* Until it has been printed, however long the monitor has to wait for a CPU. */
 static void main_busy(void *arg)
 {
         size_t n = 0;

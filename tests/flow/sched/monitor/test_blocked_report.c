@@ -237,7 +237,7 @@ static void many_block(const char *debug)
 TEST(many_blocked_goroutines_lose_their_ps)            { many_block("preempt=all"); }
 TEST(many_blocked_goroutines_lose_their_ps_if_blocked) { many_block("preempt=blocked"); }
 
-/* ---- The kernel does not tell ---------------------------------------------------------------- */
+/* ---- The kernel does not report -------------------------------------------------------------- */
 
 #if defined(W_DEBUG)
 #include "os/inject.h"

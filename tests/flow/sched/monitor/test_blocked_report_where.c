@@ -1,9 +1,9 @@
 /* tests/flow/sched/monitor/test_blocked_report_where.c - reports name the place at which goroutines
- * block, also of goroutines that stay blocked.
+ * block, also for goroutines that stay blocked.
  *
  * test: valgrind=no exports=yes
- * Valgrind has stacks of its own.
- * The program exports its functions, so that a report can name them.
+ * Valgrind has stacks of its own. The program exports its functions, so that a report can name
+ * them.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -79,7 +79,7 @@ static void (*there)(void);
 static void block_there(void *arg)
 {
         (void)arg;
-        weft_name("who blocks");
+        weft_name("blocker");
         (void)sched_go(blocked_ping, NULL);
         there();
         weft_yield();
@@ -116,9 +116,9 @@ static void check_place(void (*fn)(void), const char *name)
         char said[16384];
 
         if (WRAPPED)
-                test_skip("the sanitizer's own functions stand between");
+                test_skip("the sanitizer's own functions are between");
         block_for(fn, BLOCKS_MS, said, sizeof(said));
-        CHECK_MSG(blocked_count(said, "\"who blocks\" blocked its thread ") == 1, "%s", said);
+        CHECK_MSG(blocked_count(said, "\"blocker\" blocked its thread ") == 1, "%s", said);
         CHECK_MSG(blocked_count(said, " region\nat\n\t0x") == 1, "%s", said);
         CHECK_MSG(strstr(said, name), "%s", said);
         CHECK_MSG(!strstr(said, "before it came to"), "%s", said);

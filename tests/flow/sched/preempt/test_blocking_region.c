@@ -1,4 +1,4 @@
-/* tests/flow/sched/preempt/test_blocking_region.c - blocking regions: other goroutines go on,
+/* tests/flow/sched/preempt/test_blocking_region.c - blocking regions: other goroutines continue,
  * and some calls are allowed in a region.
  *
  * test: procs=1,2,4

@@ -1,7 +1,7 @@
 /* tests/flow/sched/preempt/test_blocking_unannounced.c - code that blocks its thread outside a
  * blocking region, with one P.
  *
- * Other goroutines go on beside it soon, whatever it waits for.
+ * Other goroutines continue soon, whatever it waits for.
  *
  * test: sources=lib/extra/fake_names.c
  *
@@ -64,7 +64,7 @@ static w_atomic_u32 next_range, storm_is_over, n_served;
 static char        *range;
 static size_t       page_size;
 
-/* Memory whose pages come from a foreign thread. */
+/* Memory with pages that a foreign thread provides. */
 static int make_range(void)
 {
         int                    fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
@@ -140,7 +140,7 @@ enum { N_SOON = 21, SOON_NS = 200000000 };
 
 static int             ends[2];
 static pthread_mutex_t mutex_of_libc = PTHREAD_MUTEX_INITIALIZER;
-static w_atomic_u32    is_held, may_let_go;
+static w_atomic_u32    is_locked, may_let_go;
 static int64_t         got_on_at;
 
 static void get_on(void *arg)
@@ -162,7 +162,7 @@ static void hold_mutex(void *arg)
 {
         (void)arg;
         CHECK_EQ(pthread_mutex_lock(&mutex_of_libc), 0);
-        w_store_rel(&is_held, 1);
+        w_store_rel(&is_locked, 1);
         while (!w_load_acq(&may_let_go))
                 test_sleep_us(500);
         CHECK_EQ(pthread_mutex_unlock(&mutex_of_libc), 0);
@@ -180,10 +180,10 @@ static int64_t time_until_others_go_on(void (*block)(void))
 {
         struct sync_thread holder;
 
-        w_store_rel(&is_held, 0);
+        w_store_rel(&is_locked, 0);
         w_store_rel(&may_let_go, 0);
         sync_thread_start(&holder, hold_mutex, NULL);
-        while (!w_load_acq(&is_held))
+        while (!w_load_acq(&is_locked))
                 weft_yield();
         int64_t id = sched_go(get_on, NULL), began = w_os_now();
 

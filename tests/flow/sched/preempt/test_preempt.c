@@ -4,7 +4,7 @@
  * test: procs=1,2,4 valgrind=no
  * Valgrind reports the threads of a child that ends as leaks, and fails by its exit status. It also
  * takes a change from a goroutine's stack to a near signal stack and back for a large frame that
- * is gone, with everything between the two; told of both stacks it loses count of them.
+ * is gone, with everything between the two; with both stacks registered it loses count.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -158,7 +158,7 @@ TEST(no_goroutine_runs_beside_nopreempt)
 }
 
 /* The monitor's own word: to read it is a race, which does no harm here. */
-static W_NO_SANITIZE bool was_told(void)
+static W_NO_SANITIZE bool was_notified(void)
 {
         return *(const volatile int64_t *)&w_sched.all_p[0]->sample.nopreempt_since == W_FOREVER;
 }
@@ -171,7 +171,7 @@ static void main_nopreempt_long(void *arg)
         weft_nopreempt_begin();
         do
                 compute_for(150000000);
-        while (!was_told());
+        while (!was_notified());
         weft_nopreempt_end();
         sched_join(id);
 }

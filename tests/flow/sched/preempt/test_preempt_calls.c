@@ -26,10 +26,10 @@ static void nothing(void *arg)
 /* ---- Calls that need not wait ---------------------------------------------------------------- */
 
 static void try_recv(void) { (void)weft_chan_try_recv(empty, NULL); }
-static void look(void)     { (void)weft_chan_len(empty); }
-static void name(void)     { weft_name("somebody"); }
+static void read_length(void) { (void)weft_chan_len(empty); }
+static void name(void)     { weft_name("named"); }
 static void count(void)    { (void)weft_count(); }
-static void pin(void)      { weft_thread_lock(), weft_thread_unlock(); }
+static void lock_thread(void) { weft_thread_lock(), weft_thread_unlock(); }
 static void block(void)    { weft_block_begin(), weft_block_end(); }
 static void on_thread(void) { (void)weft_blocking(nothing, NULL); }
 static void wait_for_none(void) { (void)weft_wg_wait(&wg); }
@@ -120,7 +120,7 @@ static void others_go_on_beside(void (*fn)(void))
 }
 
 TEST(others_go_on_beside_try_recv)            { others_go_on_beside(try_recv); }
-TEST(others_go_on_beside_a_channel_length)    { others_go_on_beside(look); }
+TEST(others_go_on_beside_a_channel_length)    { others_go_on_beside(read_length); }
 TEST(others_go_on_beside_a_default_case)      { others_go_on_beside(either); }
 TEST(others_go_on_beside_a_full_channel)      { others_go_on_beside(send_and_recv); }
 TEST(others_go_on_beside_a_full_pipe)         { others_go_on_beside(write_and_read); }
@@ -130,7 +130,7 @@ TEST(others_go_on_beside_a_token)             { others_go_on_beside(token); }
 TEST(others_go_on_beside_spawns)              { others_go_on_beside(spawn); }
 TEST(others_go_on_beside_names)               { others_go_on_beside(name); }
 TEST(others_go_on_beside_counts)              { others_go_on_beside(count); }
-TEST(others_go_on_beside_thread_locks)        { others_go_on_beside(pin); }
+TEST(others_go_on_beside_thread_locks)        { others_go_on_beside(lock_thread); }
 TEST(others_go_on_beside_short_regions)       { others_go_on_beside(block); }
 TEST(others_go_on_beside_calls_on_the_thread) { others_go_on_beside(on_thread); }
 

@@ -1,10 +1,10 @@
-/* tests/flow/sched/preempt/test_preempt_thread_count.c - goroutines go on beside ten of each kind
- * that occupies its thread, and no more threads run than there are Ps.
+/* tests/flow/sched/preempt/test_preempt_thread_count.c - goroutines continue beside ten of each
+ * kind that occupies its thread, and no more threads run than there are Ps.
  *
  * test: procs=1,2,4 valgrind=no
  * Valgrind reports the threads of a child that ends as leaks, and fails by its exit status. It also
- * takes a change from a goroutine's stack to a near signal stack and back for a large frame that
- * is gone, with everything between the two; told of both stacks it loses count of them.
+ * takes a change from a goroutine's stack to a near signal stack and back for a large frame that is
+ * gone, with everything between the two; with both stacks registered it loses count.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,14 +15,14 @@
 enum { N_OF_EACH = 10, N_PINGING = 100, N_ROUNDS = 4, THREADS_MAX = 64 };
 
 static w_atomic_u64    counts[N_OF_EACH];
-static pthread_mutex_t held_by_sleeper = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t locked_by_sleeper = PTHREAD_MUTEX_INITIALIZER;
 static int             ends[2];
 static w_atomic_u32    n_back;
 
-/* ---- Goroutines go on ------------------------------------------------------------------------ */
+/* ---- Goroutines continue --------------------------------------------------------------------- */
 
 static W_ATOMIC(struct m *) threads[THREADS_MAX];
-static w_atomic_u32         until_told; /* the pinging goroutines run until go_on is set */
+static w_atomic_u32         until_go_on; /* the pinging goroutines run until go_on is set */
 
 /* Registers the caller's thread as a thread that runs user code now and then. */
 static void note_thread(void)
@@ -60,8 +60,8 @@ static void locks(void *arg)
 {
         (void)arg;
         note_thread();
-        CHECK_EQ(pthread_mutex_lock(&held_by_sleeper), 0);
-        CHECK_EQ(pthread_mutex_unlock(&held_by_sleeper), 0);
+        CHECK_EQ(pthread_mutex_lock(&locked_by_sleeper), 0);
+        CHECK_EQ(pthread_mutex_unlock(&locked_by_sleeper), 0);
         w_add_acqrel(&n_back, 1);
 }
 
@@ -69,7 +69,7 @@ static void pinging(void *arg)
 {
         (void)arg;
         for (int i = 0;
-             i < N_ROUNDS || (w_load_acq(&until_told) && !w_load_acq(&others_done)); i++) {
+             i < N_ROUNDS || (w_load_acq(&until_go_on) && !w_load_acq(&others_done)); i++) {
                 note_thread();
                 w_add_acqrel(&others_n_pings, 1);
                 CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
@@ -82,7 +82,7 @@ static void main_all_kinds(void *arg)
         int64_t pings[N_PINGING];
 
         (void)arg;
-        CHECK_EQ(pthread_mutex_lock(&held_by_sleeper), 0);
+        CHECK_EQ(pthread_mutex_lock(&locked_by_sleeper), 0);
         for (int i = 0; i < N_OF_EACH; i++) {
                 (void)sched_go(compute_on, &counts[i]);
                 (void)sched_go(reads, NULL);
@@ -95,7 +95,7 @@ static void main_all_kinds(void *arg)
         CHECK(w_load_acq(&others_n_pings) >= N_PINGING * N_ROUNDS);
         w_store_rel(&others_done, 1);
         CHECK_EQ(write(ends[1], "0123456789", N_OF_EACH), N_OF_EACH);
-        CHECK_EQ(pthread_mutex_unlock(&held_by_sleeper), 0);
+        CHECK_EQ(pthread_mutex_unlock(&locked_by_sleeper), 0);
         while (w_load_acq(&n_back) != 3 * N_OF_EACH)
                 CHECK_EQ(weft_sleep(WEFT_MS(1)), 0);
 }
@@ -139,14 +139,14 @@ static uint32_t n_running(void)
         bool     did[THREADS_MAX] = { false };
         uint32_t n = 0;
 
-        for (int look = 0; look < 2; look++)
+        for (int sample = 0; sample < 2; sample++)
                 for (int i = 0; i < THREADS_MAX; i++) {
                         struct m *mp = w_load_acq(&threads[i]);
 
-                        if (!mp || (look == 1 && !did[i]))
+                        if (!mp || (sample == 1 && !did[i]))
                                 continue;
                         did[i] = runs_user_code(mp);
-                        n += look == 1 && did[i];
+                        n += sample == 1 && did[i];
                 }
         return n;
 }
@@ -230,7 +230,7 @@ TEST(no_more_threads_run_than_there_are_ps)
 #endif
         if (procs > w_os_cpu_count(0))
                 test_skip("more Ps than CPUs: a thread that waits for a CPU cannot stop");
-        w_store_rel(&until_told, 1);
+        w_store_rel(&until_go_on, 1);
         sync_thread_start(&thread, sampler, NULL);
         run_all_kinds(procs);
         sync_thread_join(&thread);

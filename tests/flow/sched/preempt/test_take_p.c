@@ -19,7 +19,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-/* ---- Other goroutines go on ------------------------------------------------------------------ */
+/* ---- Other goroutines continue --------------------------------------------------------------- */
 
 static void compute(void *arg)
 {
@@ -71,13 +71,13 @@ TEST(others_go_on_beside_a_plain_read)
 }
 
 static pthread_mutex_t mutex_of_libc = PTHREAD_MUTEX_INITIALIZER;
-static w_atomic_u32    is_held;
+static w_atomic_u32    is_locked;
 
 static void hold_mutex_of_libc(void *arg)
 {
         (void)arg;
         pthread_mutex_lock(&mutex_of_libc);
-        w_store_rel(&is_held, 1);
+        w_store_rel(&is_locked, 1);
         while (!w_load_acq(&others_done))
                 w_os_sleep_until(w_os_now() + 1000000);
         pthread_mutex_unlock(&mutex_of_libc);
@@ -95,7 +95,7 @@ GO_TEST(others_go_on_beside_a_mutex_of_libc)
         struct sync_thread holder;
 
         sync_thread_start(&holder, hold_mutex_of_libc, NULL);
-        while (!w_load_acq(&is_held))
+        while (!w_load_acq(&is_locked))
                 weft_yield();
         others_go_on(lock_mutex_of_libc, NULL, others_more_than_ps());
         sync_thread_join(&holder);

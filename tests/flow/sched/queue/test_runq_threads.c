@@ -14,7 +14,7 @@
 
 struct g {
         uint64_t content;       /* ordinary: ThreadSanitizer sees whether it is handed over */
-        uint32_t n_taken;       /* o  by the one taker */
+        uint32_t n_taken;       /* o  by its one taker */
 };
 
 enum {
@@ -27,7 +27,7 @@ enum {
 
 static struct runq   q, thief_q[THIEVES];
 static struct g      gs[N_G];
-static w_atomic_u32  n_out;             /* goroutines taken by anyone */
+static w_atomic_u32  n_out;             /* goroutines taken by any party */
 static w_atomic_u32  round_start, round_end;
 
 /* ---- One thread, bare queues: every fill level ----------------------------------------------- */

@@ -1,5 +1,5 @@
 /* tests/flow/sched/run/foreign_io.c - calls of weft/io.h for the table in test_foreign.c: each by a
- * thread that weft did not create, and where a call can wait it does.
+ * foreign thread, and a call that can wait does wait.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -33,7 +33,7 @@ void foreign_bytes(void)
         CHECK_EQ(weft_close(fds[0]), -EBADF);
 }
 
-void foreign_places(void)
+void foreign_file_slots(void)
 {
         FILE *file = tmpfile();
         char  to[4] = "";

@@ -1,5 +1,5 @@
 /* tests/flow/sched/run/foreign_io.h - calls of weft/io.h for the table in test_foreign.c: each by a
- * thread that weft did not create, and where a call can wait it does.
+ * foreign thread, and a call that can wait does wait.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,7 +21,7 @@ void write_later(void *fd);
 
 void foreign_bytes(void);
 
-void foreign_places(void);
+void foreign_file_slots(void);
 
 void foreign_waits(void);
 

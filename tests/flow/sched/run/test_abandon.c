@@ -1,12 +1,12 @@
-/* tests/flow/sched/run/test_abandon.c - threads that do not come back when their run ends are left
- * behind, and another run may begin.
+/* tests/flow/sched/run/test_abandon.c - threads that do not come back when their run ends are
+ * abandoned, and another run may begin.
  *
- * Each in a child: what is left behind stays until the process ends.
+ * Each test is in a child process, because abandoned threads stay until the process ends.
  *
  * test: procs=1,2,4 valgrind=no
  * Valgrind reports the threads of a child that ends as leaks, and fails by its exit status. It also
- * takes a change from a goroutine's stack to a near signal stack and back for a large frame that
- * is gone, with everything between the two; told of both stacks it loses count of them.
+ * takes a change from a goroutine's stack to a near signal stack and back for a large frame that is
+ * gone, with everything between the two; with both stacks registered it loses count.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,13 +21,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { N_LEFT = 6, N_BUSY = 500 };
+enum { N_ABANDONED = 6, N_BUSY = 500 };
 
 static int          ends[2];
-static void       (*then)(void);        /* what a thread does that was left behind */
+static void       (*then)(void);        /* what an abandoned thread does */
 static w_atomic_u32 n_there, n_ran, n_handled;
 static w_atomic_u64 progress;
-static w_atomic_u32 hog_tids[2];
+static w_atomic_u32 computing_tids[2];
 
 static void count(void *arg)
 {
@@ -86,7 +86,7 @@ static void read_for_ever(void *arg)
 {
         read_one(arg);
         then();
-        dprintf(2, "a thread that was left behind came back\n");
+        dprintf(2, "an abandoned thread came back\n");
         _exit(3);
 }
 
@@ -117,7 +117,7 @@ static void leave_readers(void *n)
         _exit(0);
 }
 
-static void leave_readers_who(void (*fn)(void), int n)
+static void abandon_readers_that(void (*fn)(void), int n)
 {
         then = fn;
         run_child(leave_readers, &n);
@@ -125,23 +125,23 @@ static void leave_readers_who(void (*fn)(void), int n)
 
 TEST(a_thread_in_the_kernel_is_abandoned)
 {
-        leave_readers_who(weft_yield, 1);
+        abandon_readers_that(weft_yield, 1);
 }
 
 TEST(several_threads_are_abandoned)
 {
-        leave_readers_who(weft_yield, N_LEFT);
+        abandon_readers_that(weft_yield, N_ABANDONED);
 }
 
 static void leave_readers_that_are(void (*fn)(void *))
 {
-        int n = N_LEFT;
+        int n = N_ABANDONED;
 
         reader = fn;
         run_child(leave_readers, &n);
 }
 
-/* Into weft, which would recycle what is gone. */
+/* Into weft, which would reuse what is gone. */
 TEST(an_abandoned_thread_may_return_from_its_function)
 {
         leave_readers_that_are(read_one);
@@ -175,7 +175,7 @@ static void do_once(void)
 
 TEST(an_abandoned_thread_begins_no_once)
 {
-        leave_readers_who(do_once, N_LEFT);
+        abandon_readers_that(do_once, N_ABANDONED);
 }
 
 static void begin_a_run(void)
@@ -186,7 +186,7 @@ static void begin_a_run(void)
 /* Between the runs of the others as well. */
 TEST(an_abandoned_thread_begins_no_run)
 {
-        leave_readers_who(begin_a_run, N_LEFT);
+        abandon_readers_that(begin_a_run, N_ABANDONED);
 }
 
 static void end_thread(void)
@@ -199,7 +199,7 @@ TEST(an_abandoned_thread_may_end)
 #if defined(W_TSAN)
         test_skip("it refuses that a thread ends on a fiber");
 #endif
-        leave_readers_who(end_thread, N_LEFT);
+        abandon_readers_that(end_thread, N_ABANDONED);
 }
 
 /* ---- Computing ------------------------------------------------------------------------------- */
@@ -212,37 +212,37 @@ static void compute_for_ever(void *arg)
                 w_add_rlx(&progress, 1);                          /* counter */
 }
 
-static void main_leaves_hogs(void *arg)
+static void main_abandons_computing(void *arg)
 {
         (void)arg;
-        (void)sched_go(compute_for_ever, &hog_tids[0]);
-        (void)sched_go(compute_for_ever, &hog_tids[1]);
+        (void)sched_go(compute_for_ever, &computing_tids[0]);
+        (void)sched_go(compute_for_ever, &computing_tids[1]);
         await_n(&n_there, 2);
 }
 
 /* Both sleep, for a while; a thread that only waits for a CPU is ready. */
-static bool stands_still(void)
+static bool stays_stopped(void)
 {
         uint64_t before = w_load_acq(&progress);
 
-        if (w_os_thread_is_ready((int)w_load_acq(&hog_tids[0])) > 0 ||
-            w_os_thread_is_ready((int)w_load_acq(&hog_tids[1])) > 0)
+        if (w_os_thread_is_ready((int)w_load_acq(&computing_tids[0])) > 0 ||
+            w_os_thread_is_ready((int)w_load_acq(&computing_tids[1])) > 0)
                 return false;
         w_os_sleep_until(w_os_now() + 50000000);
         return w_load_acq(&progress) == before;
 }
 
-static void leave_hogs(void *arg)
+static void abandon_computing(void *arg)
 {
         weft_config cfg = { .shutdown_ms = 30 };
 
-        CHECK_EQ(sched_run_left(&cfg, main_leaves_hogs, arg), 2);
-        while (!stands_still())
+        CHECK_EQ(sched_run_left(&cfg, main_abandons_computing, arg), 2);
+        while (!stays_stopped())
                 w_os_yield();
         uint64_t stood_at = w_load_acq(&progress);
 
         run_again();
-        while (!stands_still())         /* a signal may have woken one for a moment */
+        while (!stays_stopped())         /* a signal may have woken one for a moment */
                 w_os_yield();
         CHECK_EQ(w_load_acq(&progress), stood_at);
         _exit(0);
@@ -251,22 +251,22 @@ static void leave_hogs(void *arg)
 TEST(threads_that_compute_are_stopped_for_ever)
 {
 #if defined(W_TSAN) || (defined(W_ASAN) && defined(__clang__))
-        test_skip("threads are not held where signals are delayed or malloc is the program's own");
+        test_skip("threads are not stopped where signals are delayed or malloc is the program's");
 #endif
         if (test_is_emulated())
                 test_skip("the emulator has no timers on the CPU time of threads");
-        run_child(leave_hogs, NULL);
+        run_child(abandon_computing, NULL);
 }
 
 /* ---- In a handler ---------------------------------------------------------------------------- */
 
 static void read_by_name(void *arg)
 {
-        w_store_rel(&hog_tids[0], (uint32_t)w_os_tid());
+        w_store_rel(&computing_tids[0], (uint32_t)w_os_tid());
         read_one(arg);
 }
 
-/* Long enough to be struck. */
+/* Long enough to be hit by the signal. */
 static void handle_slowly(int sig)
 {
         struct timespec used, begin;
@@ -291,14 +291,14 @@ static void leave_one_to_signals(void *n)
         CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
         CHECK_EQ(pipe(ends), 0);
         CHECK_EQ(sched_run_left(&cfg, main_leaves_readers, n), *(int *)n);
-        CHECK_EQ(syscall(SYS_tgkill, getpid(), (int)w_load_acq(&hog_tids[0]), SIGUSR1), 0);
+        CHECK_EQ(syscall(SYS_tgkill, getpid(), (int)w_load_acq(&computing_tids[0]), SIGUSR1), 0);
         while (w_load_acq(&n_handled) == 0)
                 w_os_sleep_until(w_os_now() + 1000000);
         run_again();
         _exit(0);
 }
 
-/* Else what the signal came for would never be done. */
+/* Else the work of the signal would never be done. */
 TEST(an_abandoned_thread_comes_to_the_end_of_a_handler)
 {
         int n = 1;
@@ -333,7 +333,7 @@ static void leave_one_each_time(void *arg)
         _exit(0);
 }
 
-TEST(every_run_may_leave_one_behind)
+TEST(every_run_may_abandon_a_thread)
 {
         run_child(leave_one_each_time, NULL);
 }
@@ -365,7 +365,7 @@ static void count_of_the_last_run(void *n)
 
 TEST(the_count_is_of_the_last_run)
 {
-        int n = N_LEFT;
+        int n = N_ABANDONED;
 
         run_child(count_of_the_last_run, &n);
 }
@@ -379,9 +379,9 @@ static void exit_with_the_result(void *n)
         _exit(weft_run_with(&cfg, main_leaves_readers, n));
 }
 
-TEST(a_run_that_leaves_threads_behind_exits_with_0)
+TEST(a_run_that_abandons_threads_exits_with_0)
 {
-        int n = N_LEFT;
+        int n = N_ABANDONED;
 
         run_child(exit_with_the_result, &n);    /* checks the status */
 }

@@ -1,9 +1,8 @@
-/* tests/flow/sched/run/test_foreign.c - every public function, called by a thread that weft did not
- * create.
+/* tests/flow/sched/run/test_foreign.c - every public function, called by a foreign thread.
  *
- * The runtime runs in the background and the test's own thread is the guest. Each entry of the
- * table is what the contract says of those calls; the rest of the suite asks more of each. That no
- * function is missing here, or in foreign_io.h, tests/checks/foreign makes sure of.
+ * The runtime runs in the background and the test's own thread is the foreign thread. Each entry of
+ * the table is what the contract says about those calls; the other tests check more of each call.
+ * tests/checks/foreign checks that no function is missing here or in foreign_io.h.
  *
  * test: procs=1,2,4 sources=foreign_io.c
  *
@@ -49,7 +48,7 @@ static void spawning(void)
 static void about_oneself(void)
 {
         CHECK_EQ(weft_id(), 0);
-        weft_name("nobody");
+        weft_name("ignored");
         CHECK_EQ(weft_checkpoint(), 0);
         weft_yield();
         CHECK_EQ(weft_count(), 0);
@@ -84,7 +83,7 @@ static void locals(void)
         weft_key_free(key);
 }
 
-/* ---- Blocking code: nothing to be done on such a thread -------------------------------------- */
+/* ---- Blocking code: without effect on such a thread ------------------------------------------ */
 
 static void regions(void)
 {
@@ -253,7 +252,7 @@ static void scopes(void)
         weft_shield_begin();
         CHECK_EQ(weft_sleep(1), 0);
         weft_shield_end();
-        CHECK_EQ(weft_check(), 0);              /* needs a goroutine, and no leave of the scope */
+        CHECK_EQ(weft_check(), 0);              /* needs a goroutine, but not the scope */
         CHECK_EQ(weft_scope_close(&out), 5);
 }
 
@@ -280,9 +279,9 @@ static void times(void)
         weft_chan_unref(tick);
 }
 
-/* ---- Looking inside -------------------------------------------------------------------------- */
+/* ---- Inspection ------------------------------------------------------------------------------ */
 
-static void looking(void)
+static void inspecting(void)
 {
         weft_stats_t st = { .size = sizeof(st) };
         weft_attr    attr = { .name = "shown" };
@@ -352,7 +351,7 @@ static void runs(void)
 
 static void (*const calls[])(void) = {
         spawning, about_oneself, unparking, locals, regions, channels, selects, mutex_and_cond,
-        counts, scopes, times, looking, limits, signals, runs, foreign_bytes, foreign_places,
+        counts, scopes, times, inspecting, limits, signals, runs, foreign_bytes, foreign_file_slots,
         foreign_waits, foreign_packets, foreign_messages, foreign_connections, foreign_names,
         foreign_children,
 };
@@ -363,7 +362,7 @@ static void call_all(void *arg)
         for (size_t i = 0; i < W_ARRAY_LEN(calls); i++) {
                 w_store_rel(&background_n_ran, 0);
                 memset(&s, 0, sizeof(s));
-                while (weft_count() > 0)        /* those of the entry before */
+                while (weft_count() > 0)        /* the goroutines of the entry before */
                         weft_yield();
                 calls[i]();
         }
@@ -400,7 +399,7 @@ static void end_with_a_value(void *arg)
         CHECK_EQ(weft_scope_close(&scope), 0);
 }
 
-/* Libc calls destructors in no known order: weft's own may run before or after this one. */
+/* Libc calls destructors in no known order: weft's destructor may run before or after this one. */
 TEST(every_call_works_in_a_destructor_of_the_thread)
 {
         struct sync_thread thread;

@@ -1,5 +1,4 @@
-/* tests/flow/sched/run/test_foreign_threads.c - many threads that weft did not create, and stacks
- * of theirs.
+/* tests/flow/sched/run/test_foreign_threads.c - many foreign threads, and their stacks.
  *
  * test: procs=1,2,4
  *
@@ -16,7 +15,7 @@ enum { N_THREADS = 100, FRAME = 2048, DEEP = 64 };
 
 static w_atomic_u32 n_there, n_deep;
 
-/* On the thread's own stack, and with what weft needs of it below all that. */
+/* On the thread's own stack, and with the stack that weft needs below that. */
 static int recurse(int n)
 {
         volatile char frame[FRAME];

@@ -1,10 +1,10 @@
 /* tests/flow/sched/run/test_fork.c - other programs started from goroutines and from other threads,
- * and what these block of the signals.
+ * and which signals these block.
  *
  * test: procs=1,2,4 valgrind=no
  * Valgrind reports the threads of a child that ends as leaks, and fails by its exit status. It also
- * takes a change from a goroutine's stack to a near signal stack and back for a large frame that
- * is gone, with everything between the two; told of both stacks it loses count of them.
+ * takes a change from a goroutine's stack to a near signal stack and back for a large frame that is
+ * gone, with everything between the two; with both stacks registered it loses count.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -53,7 +53,7 @@ static void by_exit(void)
         CHECK_EQ(WEXITSTATUS(await(pid)), 3);
 }
 
-/* What follows is between two calls that are not weft's: nothing there may switch. */
+/* The following code is between two calls of other libraries: nothing there may switch. */
 static void by_vfork(void)
 {
         pid_t pid = vfork();
@@ -78,7 +78,8 @@ static void by_system(void)
         CHECK_EQ(WEXITSTATUS(system("exit 7")), 7);
 }
 
-/* What the command prints, and it must succeed. libc's streams give up when a signal comes. */
+/* The output of the command, which must succeed. The streams of libc give up when a signal
+ * comes. */
 static void output_of(const char *command, char *out, size_t size)
 {
         FILE  *stream = popen(command, "r");
@@ -174,7 +175,7 @@ static void nothing(void *arg)
         (void)arg;
 }
 
-/* While no run is on a fork is like any other. */
+/* While no run is on, a fork is like a fork in any other program. */
 TEST(a_child_forked_without_a_run_has_its_own)
 {
         for (int i = 0; i < 2; i++) {
@@ -203,8 +204,8 @@ static uint64_t field(const char *status, const char *name)
         return strtoull(at + strlen(name), NULL, 16);
 }
 
-/* The mask of the caller of weft_run and nothing else; handlers are gone, and what was ignored
- * still is. */
+/* The mask of the caller of weft_run and nothing else; handlers are gone, and ignored signals are
+ * still ignored. */
 static void check_child(void)
 {
         char text[4096];
@@ -267,7 +268,7 @@ TEST(children_inherit_an_honest_mask_while_signals_arrive)
 
 /* ---- Masks ----------------------------------------------------------------------------------- */
 
-/* What that thread blocks, of those that libc lets anyone block. */
+/* The signals that the thread blocks, except those that libc lets no thread block. */
 static uint64_t blocked_by(const char *task, char name[32])
 {
         char     path[64], line[128];

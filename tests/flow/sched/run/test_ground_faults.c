@@ -1,12 +1,11 @@
-/* tests/flow/sched/run/test_ground_faults.c - the ground comes up and goes down while calls are
- * refused.
+/* tests/flow/sched/run/test_ground_faults.c - everything below the scheduler starts and ends while
+ * calls are refused.
  *
  * One small walk over everything below the scheduler: faults are watched, the barrier is prepared,
- * stacks are reserved, bound and returned by several threads with signal stacks of their own, which
+ * stacks are reserved, bound and returned by several threads with their own signal stacks, which
  * sleep and wake on notes. The k-th call of a kind is refused, for every k until a walk ends
- * without having met a refusal. Each walk ends in success, because there was a way round, or with
- * the very error that was injected; nothing is left behind, and the next walk of the same process
- * succeeds.
+ * without a refusal. Each walk ends in success, because there was an alternative, or with the very
+ * error that was injected; nothing is leaked, and the next walk of the same process succeeds.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -48,7 +47,7 @@ static void touch(struct stack *stack)
         stack->low[0] = 1;
 }
 
-/* Takes stacks until one is refused, and returns all it got. */
+/* Takes stacks until one is refused, and returns all of them. */
 static int use_stacks(struct stack_pool *pool, struct stack_cache *cache, size_t size)
 {
         struct stack *held[N_HELD];
@@ -112,7 +111,7 @@ static int first_error(int a, int b)
         return a < 0 ? a : b;
 }
 
-/* Wakes the n that could be started, hears from each, and sees them off. */
+/* Wakes the n threads that could be started, waits for the answer of each, and joins them. */
 static int run_workers(struct ground *g)
 {
         int n = 0, rc = 0;
@@ -198,7 +197,7 @@ static void do_nothing(void *arg)
         w_note_sleep(arg);
 }
 
-/* libc keeps the stacks of ended threads for later; let it have as many as the walk will need. */
+/* libc caches the stacks of ended threads; it gets as many as the walk will need. */
 static void warm_up(void)
 {
         struct w_os_thread threads[N_WORKERS];

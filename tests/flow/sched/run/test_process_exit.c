@@ -4,7 +4,7 @@
  * test: procs=1,2,4 valgrind=no
  * Valgrind reports the threads of a child that ends as leaks, and fails by its exit status. It also
  * takes a change from a goroutine's stack to a near signal stack and back for a large frame that
- * is gone, with everything between the two; told of both stacks it loses count of them.
+ * is gone, with everything between the two; with both stacks registered it loses count.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -99,7 +99,7 @@ static void tick(void *arg)
                 continue;
 }
 
-/* Loses its P, and is held. */
+/* Loses its P, and is preempted. */
 static void compute(void *arg)
 {
         (void)arg;
@@ -197,7 +197,7 @@ static void main_world(void *arg)
         void (*const ends[])(void *) = { exit_here, exit_in_goroutine, exit_in_region,
                                          exit_blocking, start_thread };
         uint32_t n = *(uint32_t *)arg;
-        uint32_t n_kinds = n % 4 == 3 ? N_KINDS : N_KINDS - N_STUCK;    /* those take their time */
+        uint32_t n_kinds = n % 4 == 3 ? N_KINDS : N_KINDS - N_STUCK;    /* these builds are slow */
 
         CHECK_EQ(pipe(fds), 0);
         channel = weft_chan_new(sizeof(int), 0);
@@ -228,7 +228,8 @@ TEST(exit_is_safe_while_goroutines_run)
 
                 CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 7, "round %u: status %#x\n%s",
                           n, (unsigned)status, err);
-                /* On a busy machine it may also be told of a goroutine that blocked its thread. */
+                /* On a busy machine the output may also report a goroutine that blocked its
+                 * thread. */
                 CHECK_MSG(strstr(err, "at end\n") && !strstr(err, "fatal"), "round %u: %s", n, err);
         }
 }

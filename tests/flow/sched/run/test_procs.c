@@ -57,7 +57,7 @@ TEST(procs_says_the_number_before_and_refuses_others)
         sched_run(main_calls, NULL);
 }
 
-/* The number that the machine would give, whatever was said before. */
+/* The number that the machine would give, whatever was set before. */
 GO_TEST(procs_auto_is_what_the_machine_has)
 {
         set_procs(7);
@@ -219,7 +219,7 @@ static void checks(void *arg)
         w_sub_acqrel(&n_left, 1);
 }
 
-/* Of several some stand on a P that they remove themselves. */
+/* Of several resizers, some have a P that they remove themselves. */
 static void resizes(void *arg)
 {
         (void)arg;
@@ -230,7 +230,7 @@ static void resizes(void *arg)
         w_sub_acqrel(&n_left, 1);
 }
 
-/* The run may end between the look and the call. */
+/* The run may end between the check and the call. */
 static void goes_on(void *arg)
 {
         int64_t id = w_load_acq(&n_left) ? weft_go(goes_on, arg) : 0;

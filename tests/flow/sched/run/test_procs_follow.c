@@ -1,7 +1,7 @@
 /* tests/flow/sched/run/test_procs_follow.c - the number of Ps follows the machine, unless the
  * program has set one.
  *
- * The monitor looks once a second, so each test waits for that once.
+ * The monitor checks once a second, so each test waits for that once.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -156,7 +156,7 @@ TEST(a_quota_above_the_cpus_gives_the_cpus)
         sched_run(main_much, NULL);
 }
 
-/* Said, and then no longer: a later change is followed. */
+/* Set, and then no longer set: a later change is followed. */
 static void main_said_and_unsaid(void *arg)
 {
         (void)arg;
@@ -179,7 +179,7 @@ static void main_said(void *arg)
         int n = weft_procs(0);
 
         if (arg)
-                CHECK_EQ(weft_procs(n), n);     /* the same, but said */
+                CHECK_EQ(weft_procs(n), n);     /* the same number, but set */
         put("cg/us/cpu.max", "100000 100000\n");
         CHECK_EQ(weft_sleep(WEFT_MS(1300)), 0);
         CHECK_EQ(weft_procs(0), n);

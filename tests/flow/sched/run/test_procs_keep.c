@@ -1,5 +1,5 @@
-/* tests/flow/sched/run/test_procs_keep.c - the queue and the timers of a P that is removed are
- * kept.
+/* tests/flow/sched/run/test_procs_keep.c - the queue and the timers of a P that is removed are not
+ * lost.
  *
  * test: procs=1,2,4
  *
@@ -26,7 +26,7 @@ static void note_order(void *arg)
         order[w_add_acqrel(&n_ran, 1)] = *(int *)arg;
 }
 
-/* On the other P, which is taken from it where it computes. */
+/* On the other P, which is taken from it while it computes. */
 static void queue_some(void *arg)
 {
         static int numbers[N_QUEUED] = { 0, 1, 2, 3, 4 };
@@ -94,7 +94,7 @@ static void churn(void *arg)
         set_procs(1);
 }
 
-/* Set, put off and stopped while their heaps come and go. */
+/* Set, postponed and stopped while their heaps come and go. */
 static void use_timers(weft_timer **timers, bool *counts)
 {
         for (int i = 0; i < N_TIMERS; i++) {
@@ -151,7 +151,8 @@ static void far_sleeper(void *arg)
         CHECK_EQ(weft_sleep(WEFT_MS(20)), 0);
 }
 
-/* Each of the calls for memory that a change makes is refused once: it is as it was before. */
+/* Each of the calls for memory that a change makes is refused once: everything is as it was
+ * before. */
 static void try_each(int from, int to)
 {
         for (uint32_t k = 1;; k++) {

@@ -44,7 +44,7 @@ static void count_at(void *arg)
         w_add_acqrel((w_atomic_u32 *)arg, 1);
 }
 
-/* From thread to thread, as it happens. */
+/* From thread to thread, by chance. */
 static void wander(void *arg)
 {
         w_atomic_u32 n = W_ATOMIC_INIT(0);
@@ -95,7 +95,7 @@ static void drop_one(void *arg)
         busy_run(NULL);
 }
 
-TEST(two_hundred_runs_leave_nothing_behind)
+TEST(two_hundred_runs_leak_nothing)
 {
         sched_warm_up();
         for (int i = 0; i < 5; i++)
@@ -255,7 +255,7 @@ TEST(chains_run_to_their_end_after_main_has_left)
         }
 }
 
-/* ---- Main returns while others are about ----------------------------------------------------- */
+/* ---- Main returns while others run ----------------------------------------------------------- */
 
 static w_atomic_u32 over;
 
@@ -309,11 +309,11 @@ static void compute_for_long(void *arg)
         while (!w_load_acq(&released))
                 w_os_yield();
         (void)!weft_go(count, NULL);     /* never returns */
-        dprintf(2, "a thread that was left behind came back\n");
+        dprintf(2, "an abandoned thread came back\n");
         _exit(3);
 }
 
-static void main_leaves_one_behind(void *arg)
+static void main_abandons_one(void *arg)
 {
         (void)arg;
         sched_go(compute_for_long, NULL);
@@ -321,24 +321,24 @@ static void main_leaves_one_behind(void *arg)
                 w_os_yield();
 }
 
-static void leave_one_behind(void *arg)
+static void abandon_one(void *arg)
 {
         weft_config cfg = { .procs = 2, .shutdown_ms = 30 };
 
         (void)arg;
-        CHECK_EQ(sched_run_left(&cfg, main_leaves_one_behind, NULL), 1);
+        CHECK_EQ(sched_run_left(&cfg, main_abandons_one, NULL), 1);
         CHECK_EQ(weft_go(count, NULL), -ESHUTDOWN);
         CHECK_EQ(weft_count(), 0);
         w_store_rel(&released, 1);
         w_os_sleep_until(w_os_now() + 50000000);
-        kill(getpid(), SIGTERM);        /* tools would have their say about the thread at exit */
+        kill(getpid(), SIGTERM);        /* tools would report the thread at exit */
         pause();
 }
 
 TEST(threads_that_do_not_come_back_are_counted_and_stay_away)
 {
         char err[16384];
-        int  status = test_run_child(leave_one_behind, NULL, err, sizeof(err));
+        int  status = test_run_child(abandon_one, NULL, err, sizeof(err));
 
         CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "wait status %#x\n%s",
                   (unsigned)status, err);

@@ -1,5 +1,5 @@
-/* tests/flow/sched/run/test_run_end.c - the end of a run under goroutines and threads that go on
- * calling.
+/* tests/flow/sched/run/test_run_end.c - the end of a run under goroutines and threads that continue
+ * to call weft.
  *
  * test: procs=1,2,4
  *
@@ -45,7 +45,7 @@ TEST(background_loops_that_sleep_do_not_outlive_the_run)
         CHECK(w_load_acq(&n_looping) > 0);
 }
 
-/* ---- Threads that call until they are told that it is over ----------------------------------- */
+/* ---- Threads that call until the run is over ------------------------------------------------- */
 
 struct poll {
         pthread_t    thread;

@@ -1,8 +1,8 @@
 /* tests/flow/sched/run/test_run_faults.c - runs in which the kernel refuses something.
  *
- * The k-th call of a kind is refused, for every k until a run ends without having met a refusal. A
- * run either does not start and says so with the very error, or it starts, and then every goroutine
- * that could be spawned runs to its end; nothing is left behind, and the next run succeeds.
+ * The k-th call of a kind is refused, for every k until a run ends without a refusal. A run either
+ * does not start and returns the very error, or it starts, and then every goroutine that could be
+ * spawned runs to its end; nothing is leaked, and the next run succeeds.
  *
  * test: procs=1,2,4
  *

@@ -61,7 +61,7 @@ static struct span  stops[N_LONG], lates[N_LONG];
 static uint32_t     n_timed, n_lates;
 static w_atomic_u32 control_is_over;
 
-/* Only sleeps for 1 ms. When it is late by much a stop is so for want of a CPU. */
+/* Only sleeps for 1 ms. If it is very late, a stop is late too, because there was no CPU. */
 static void control(void *arg)
 {
         (void)arg;
@@ -74,7 +74,7 @@ static void control(void *arg)
         }
 }
 
-/* Both are in order of time. The times of those stops that count, in place. */
+/* Both are in order of time. The times of the stops that count, in place. */
 static uint32_t drop_late_ones(int64_t *times)
 {
         uint32_t n = 0;
@@ -114,7 +114,7 @@ static void check_times(void)
 
 /* ---- Stops ----------------------------------------------------------------------------------- */
 
-/* Every P is the stopper's: none of them can be in use. */
+/* The stopper has every P: none of them can be in use. */
 static void stop_once(void)
 {
         struct span span = { .from = w_os_now() };
@@ -197,7 +197,7 @@ static void spins(void *arg)
                 w_cpu_pause();
 }
 
-/* NULL: it has none. */
+/* NULL: it has no P. */
 static struct p *p_of(uintptr_t i)
 {
         struct m *mp = w_load_acq(&spinning[i]);
@@ -211,7 +211,7 @@ static struct p *p_of(uintptr_t i)
         return found;
 }
 
-/* Who has lost its P gets another, in a while. */
+/* An M that has lost its P gets another P after a while. */
 static struct p *await_p_of(uintptr_t i)
 {
         struct p *pp = p_of(i);
@@ -223,7 +223,7 @@ static struct p *await_p_of(uintptr_t i)
         return pp;
 }
 
-/* How many have another than before the world was stopped, or none. */
+/* How many have another P than before the world was stopped, or no P. */
 static uint32_t n_moved_by_a_stop(void)
 {
         struct p *before[N_SPINNING];
@@ -257,7 +257,7 @@ static void main_spins(void *arg)
                   N_SPINNING * N_BACK_ROUNDS);
 }
 
-/* After Go's TestTraceSTW: a stop leaves nearly everybody where it was. */
+/* After Go's TestTraceSTW: after a stop nearly every goroutine is where it was. */
 TEST(a_computing_goroutine_gets_its_p_back_after_a_stop)
 {
         weft_config cfg = { .procs = 4, .shutdown_ms = 300000 };

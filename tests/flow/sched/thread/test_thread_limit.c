@@ -31,7 +31,7 @@ static void read_a_byte(struct blockers *b)
         CHECK_EQ(test_read(b->read, &c, 1), 1);
 }
 
-/* Blocks outside a region: weft is not told. */
+/* Blocks outside a region: weft does not know. */
 static void block_plainly(void *arg)
 {
         read_a_byte(arg);
