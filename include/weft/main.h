@@ -1,13 +1,14 @@
 /* weft/main.h - a main function that is a goroutine. Not part of weft.h.
  *
- * A program includes this header in one of its files and defines, there or elsewhere,
+ * This header defines main. A program must include it in exactly one of its files. In any of its
+ * files the program must define
  *
  *   int weft_main(int argc, char **argv)
  *
- * instead of main. weft_main runs as goroutine 1 of weft_run, with the options of the environment.
- * Its result is the exit status of the program. If weft_main ends by weft_exit, the program ends
- * when the last goroutine has ended, and its exit status is 0. If the runtime cannot start, a line
- * "weft: ..." on stderr says why, and the exit status is 1.
+ * main calls weft_run, and weft_main(argc, argv) runs as goroutine 1. The options come from the
+ * environment. The result of weft_main is the exit status of the program. If weft_main ends by
+ * weft_exit, the program ends when the last goroutine has ended. Its exit status is 0 then. If the
+ * runtime cannot start, a line "weft: ..." on stderr tells why, and the exit status is 1.
  *
  * A program that needs options (weft_config) writes its own main and calls weft_run_with.
  *

@@ -1,14 +1,15 @@
 /* weft/typed.h - channels with an element type. Included by weft.h only.
  *
- *   WEFT_CHAN(int) c = weft_make(int, 16);    as weft_chan_new; NULL: no memory
- *   weft_send(c, 42); weft_recv(c, &v);       as weft_chan_send, weft_chan_recv
- *   weft_try_send(c, 42); weft_try_recv(c, &v);
- *   weft_chan_close(c); weft_chan_unref(c);   as for any channel
- *   weft_untyped(c)                           c as a weft_chan *
+ *   WEFT_CHAN(int) c = weft_make(int, 16);        as weft_chan_new, with 16 as the capacity
+ *   weft_send(c, 42); weft_recv(c, &v);           as weft_chan_send and weft_chan_recv
+ *   weft_try_send(c, 42); weft_try_recv(c, &v);   as weft_chan_try_send and weft_chan_try_recv
+ *   weft_chan_close(c); weft_chan_unref(c);       as for any channel; also ref, len and cap
+ *   weft_untyped(c)                               c as a weft_chan *
  *
- * The compiler checks the type of the elements. Every WEFT_CHAN(int) is the same type, and another
- * type than WEFT_CHAN(long). It is a pointer that is never dereferenced. Elements are copied as by
- * memcpy.
+ * The results are those of the calls that are named here. The compiler checks the type of the
+ * elements. WEFT_CHAN(int) is the same type wherever it is written, and is not the same type as
+ * WEFT_CHAN(long). A WEFT_CHAN is a pointer. The program must not dereference it. Elements are
+ * copied as by memcpy. Each argument of these macros is evaluated once.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -94,12 +95,13 @@ template <typename T> inline size_t weft_chan_cap(T (**c)(struct weft_chan_tag *
 /* The type of an element: the type that the function behind the pointer would return. */
 #define WEFT_ELEM_(c)       __typeof__((*(c))((struct weft_chan_tag *)0))
 
-/* p, if it is a pointer to an element or a void pointer; else a compile error. */
+/* p, which must be a pointer to an element or a void pointer. Any other p is a compile error. */
 #define WEFT_PLACE_(c, p)   _Generic((p), WEFT_ELEM_(c) *: (p), void *: (p))
 
 /* A temporary element with that value. An initialiser alone would accept too much: a number for the
- * first member of a struct, a pointer for a number. So value and element must both be numbers, both
- * be pointers (the compiler checks these further), or have the same type. */
+ * first member of a struct, a pointer for a number. Therefore value and element must both be
+ * numbers, must both be pointers, or must have the same type. The compiler then checks pointers
+ * further. */
 #define WEFT_SENT_(c, ...)                                                                      \
         ((void)sizeof(struct {                                                                  \
                  _Static_assert(WEFT_FITS_(WEFT_ELEM_(c), (*(c))((struct weft_chan_tag *)0),    \
